@@ -1,0 +1,216 @@
+//! The four headers of a signed request, and the rules for their values that both sides share.
+
+use crate::canonical::{Canonical, body_sha256};
+use crate::key_id::KeyId;
+use crate::query::{MalformedQuery, canonical_query};
+use crate::secret::Secret;
+use crate::signature::sign;
+
+/// The header with the key's public id.
+pub const HEADER_KEY_ID: &str = "x-partner-key-id";
+/// The header with the UNIX time in seconds.
+pub const HEADER_TIMESTAMP: &str = "x-partner-timestamp";
+/// The header with the single-use nonce.
+pub const HEADER_NONCE: &str = "x-partner-nonce";
+/// The header with the signature.
+pub const HEADER_SIGNATURE: &str = "x-partner-signature";
+
+/// Seconds by which a timestamp may differ from the server's time, either way; exactly this many still pass.
+pub const TIMESTAMP_TOLERANCE_SECONDS: u64 = 300;
+
+/// Characters a nonce has at least.
+pub const NONCE_MIN: usize = 16;
+/// Characters a nonce has at most.
+pub const NONCE_MAX: usize = 128;
+
+/// Whether a nonce can be used: 16 to 128 characters of visible ASCII (`!` to `~`).
+pub fn is_valid_nonce(nonce: &[u8]) -> bool {
+    (NONCE_MIN..=NONCE_MAX).contains(&nonce.len()) && nonce.iter().all(u8::is_ascii_graphic)
+}
+
+/// A nonce of 32 hexadecimal characters from random bytes. Each attempt at a request needs a fresh one.
+pub fn nonce_from(random: &[u8; 16]) -> String {
+    format!("{:032x}", u128::from_be_bytes(*random))
+}
+
+/// The seconds of a timestamp header, or `None` when it is not a plain integer (decimal digits only, no sign, no
+/// fraction, no spaces). One too large for an `i64` counts as `i64::MAX`: well-formed, and never current.
+pub fn parse_timestamp(text: &str) -> Option<i64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(text.parse().unwrap_or(i64::MAX))
+}
+
+/// Whether a timestamp is within [`TIMESTAMP_TOLERANCE_SECONDS`] of the server's time (both UNIX seconds).
+pub fn timestamp_is_current(timestamp: i64, now: i64) -> bool {
+    timestamp.abs_diff(now) <= TIMESTAMP_TOLERANCE_SECONDS
+}
+
+/// What a signature covers of a request that is about to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct UnsignedRequest<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The path exactly as it will be sent, from `/api/v1/partner/...`.
+    pub path: &'a str,
+    /// The query exactly as it will be sent, without its `?`; empty when there is none.
+    pub raw_query: &'a [u8],
+    /// The body's exact bytes; empty when there is none.
+    pub body: &'a [u8],
+}
+
+/// The values of the four headers of a signed request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// For [`HEADER_KEY_ID`].
+    pub key_id: String,
+    /// For [`HEADER_TIMESTAMP`].
+    pub timestamp: String,
+    /// For [`HEADER_NONCE`].
+    pub nonce: String,
+    /// For [`HEADER_SIGNATURE`].
+    pub signature: String,
+}
+
+/// A nonce that the service would refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a nonce has {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII")]
+pub struct InvalidNonce;
+
+/// Why a request cannot be signed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SigningError {
+    /// The query has no canonical form.
+    #[error(transparent)]
+    Query(#[from] MalformedQuery),
+    /// The service would refuse the nonce.
+    #[error(transparent)]
+    Nonce(#[from] InvalidNonce),
+}
+
+impl Headers {
+    /// Signs a request. `timestamp` is the UNIX time in seconds; `nonce` must never be used again with this key (see
+    /// [`nonce_from`]). A retry is signed anew, with a fresh timestamp and nonce.
+    ///
+    /// # Errors
+    /// [`SigningError::Query`] for a query without a canonical form, [`SigningError::Nonce`] for a nonce that is not 16
+    /// to 128 characters of visible ASCII.
+    pub fn sign(
+        key_id: &KeyId,
+        secret: &Secret,
+        request: UnsignedRequest<'_>,
+        timestamp: u64,
+        nonce: &str,
+    ) -> Result<Self, SigningError> {
+        if !is_valid_nonce(nonce.as_bytes()) {
+            return Err(InvalidNonce.into());
+        }
+        let timestamp = timestamp.to_string();
+        let canonical = Canonical {
+            method: request.method,
+            path: request.path,
+            canonical_query: &canonical_query(request.raw_query)?,
+            timestamp: &timestamp,
+            nonce,
+            body_sha256: &body_sha256(request.body),
+        };
+        let signature = sign(secret, &canonical.render());
+        Ok(Self {
+            key_id: key_id.to_string(),
+            timestamp,
+            nonce: nonce.to_owned(),
+            signature,
+        })
+    }
+
+    /// The four headers, name and value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        [
+            (HEADER_KEY_ID, self.key_id.as_str()),
+            (HEADER_TIMESTAMP, self.timestamp.as_str()),
+            (HEADER_NONCE, self.nonce.as_str()),
+            (HEADER_SIGNATURE, self.signature.as_str()),
+        ]
+        .into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nonce_has_16_to_128_visible_characters() {
+        for (nonce, valid) in [
+            ("a".repeat(15), false),
+            ("a".repeat(16), true),
+            ("!~".repeat(64), true),
+            ("a".repeat(129), false),
+            (format!("{} ", "a".repeat(16)), false),
+            ("ş".repeat(16), false),
+            (format!("{}\t", "a".repeat(16)), false),
+        ] {
+            assert_eq!(is_valid_nonce(nonce.as_bytes()), valid, "{nonce}");
+        }
+        assert_eq!(nonce_from(&[0; 16]), "0".repeat(32));
+        assert!(is_valid_nonce(nonce_from(&[255; 16]).as_bytes()));
+    }
+
+    #[test]
+    fn a_timestamp_is_a_plain_integer() {
+        assert_eq!(parse_timestamp("1780000000"), Some(1_780_000_000));
+        assert_eq!(parse_timestamp("99999999999999999999"), Some(i64::MAX));
+        for wrong in ["", " 1", "+1", "-1", "1.0", "1e9", "0x1", "١"] {
+            assert_eq!(parse_timestamp(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn exactly_300_seconds_either_way_are_current() {
+        let now = 1_780_000_000;
+        for (difference, current) in [(0, true), (300, true), (-300, true), (301, false), (-301, false)] {
+            assert_eq!(timestamp_is_current(now + difference, now), current, "{difference}");
+        }
+        assert!(!timestamp_is_current(i64::MAX, -1));
+    }
+
+    #[test]
+    fn a_client_gets_the_worked_examples_headers() {
+        let key_id: KeyId = "vip_test_ABCDEFGHIJKLMNOPQRSTUV".parse().unwrap();
+        let secret: Secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap();
+        let request = UnsignedRequest {
+            method: "GET",
+            path: "/api/v1/partner/health",
+            raw_query: b"",
+            body: b"",
+        };
+        let headers = Headers::sign(&key_id, &secret, request, 1_780_000_000, "0123456789abcdef").unwrap();
+        let expected = [
+            ("x-partner-key-id", "vip_test_ABCDEFGHIJKLMNOPQRSTUV"),
+            ("x-partner-timestamp", "1780000000"),
+            ("x-partner-nonce", "0123456789abcdef"),
+            (
+                "x-partner-signature",
+                "sha256=00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7",
+            ),
+        ];
+        assert_eq!(headers.iter().collect::<Vec<_>>(), expected);
+        let short = Headers::sign(&key_id, &secret, request, 0, "short");
+        assert_eq!(short, Err(SigningError::Nonce(InvalidNonce)));
+        let malformed = Headers::sign(
+            &key_id,
+            &secret,
+            UnsignedRequest {
+                raw_query: b"%",
+                ..request
+            },
+            0,
+            &"n".repeat(16),
+        );
+        assert!(matches!(
+            malformed,
+            Err(SigningError::Query(MalformedQuery { offset: 0, .. }))
+        ));
+    }
+}

@@ -1,0 +1,81 @@
+//! How a request to the partner API is signed: the canonical string, its signature and its verification (section 5
+//! of the contract). No I/O, no clock and no randomness of its own; server and client both stand on it.
+//!
+//! A client uses [`Headers::sign`]. A server takes [`canonical_query`] of the raw query, builds a [`Canonical`] from
+//! the request as it arrived and gives its text to [`verify`].
+//!
+//! ```
+//! use partner_api_signing::{Canonical, EMPTY_BODY_SHA256, Secret, sign, verify};
+//!
+//! let secret: Secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse()?;
+//! let canonical = Canonical {
+//!     method: "GET",
+//!     path: "/api/v1/partner/health",
+//!     canonical_query: "",
+//!     timestamp: "1780000000",
+//!     nonce: "0123456789abcdef",
+//!     body_sha256: EMPTY_BODY_SHA256,
+//! }
+//! .render();
+//! let signature = sign(&secret, &canonical);
+//! assert_eq!(signature, "sha256=00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7");
+//! assert!(verify(&secret, &canonical, &signature));
+//! # Ok::<(), partner_api_signing::InvalidSecret>(())
+//! ```
+
+mod canonical;
+mod headers;
+mod key_id;
+mod query;
+mod secret;
+mod signature;
+
+pub use canonical::{Canonical, EMPTY_BODY_SHA256, body_sha256};
+pub use headers::{
+    HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, Headers, InvalidNonce, NONCE_MAX, NONCE_MIN,
+    SigningError, TIMESTAMP_TOLERANCE_SECONDS, UnsignedRequest, is_valid_nonce, nonce_from, parse_timestamp,
+    timestamp_is_current,
+};
+pub use key_id::{Environment, InvalidKeyId, KEY_ID_RANDOM_BYTES, KeyId, UnknownEnvironment};
+pub use query::{DecodedPair, MalformedQuery, canonical_query, decode_query, split_target};
+pub use secret::{InvalidSecret, SECRET_LENGTH, SECRET_RANDOM_BYTES, Secret};
+pub use signature::{SIGNATURE_PREFIX, sign, verify};
+
+/// The base32 alphabet (RFC 4648) of secrets and key ids.
+const BASE32_ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// Whether `byte` is one of [`BASE32_ALPHABET`].
+fn is_base32(byte: u8) -> bool {
+    matches!(byte, b'A'..=b'Z' | b'2'..=b'7')
+}
+
+/// The first `length` base32 characters of `bytes`, five bits each. Bits past the end of `bytes` count as zero, so
+/// callers pass at least `length * 5 / 8` bytes, rounded up.
+fn base32(bytes: &[u8], length: usize) -> String {
+    let bit = |index: usize| bytes.get(index / 8).map_or(0, |byte| byte >> (7 - index % 8) & 1);
+    (0..length)
+        .map(|character| {
+            let value = (0..5).fold(0, |value, offset| value << 1 | bit(character * 5 + offset));
+            char::from(BASE32_ALPHABET[usize::from(value)])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base32_agrees_with_the_vectors_of_rfc_4648() {
+        assert_eq!(base32(b"f", 2), "MY");
+        assert_eq!(base32(b"foo", 5), "MZXW6");
+        assert_eq!(base32(b"foobar", 10), "MZXW6YTBOI");
+    }
+
+    #[test]
+    fn the_alphabet_and_its_test_agree() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(is_base32(byte), BASE32_ALPHABET.contains(&byte), "byte {byte}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! CANONICAL_QUERY: the one spelling of a query on which every client and the server agree.
+
+use std::fmt;
+
+/// A decoded name and value, as bytes: a query need not be UTF-8.
+pub type DecodedPair = (Vec<u8>, Vec<u8>);
+
+/// A query that has no canonical form, because a `%` in it is not followed by two hexadecimal digits. The service
+/// answers 400 `invalid_request`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the query has `{}` at byte {offset}, where two hexadecimal digits must follow the `%`; \
+     write a percent sign itself as `%25`",
+    Escaped(text)
+)]
+pub struct MalformedQuery {
+    /// Where the offending `%` stands: its byte offset in the raw query, from 0.
+    pub offset: usize,
+    /// The offending `%` and what follows it, at most two bytes and never past the parameter's end.
+    pub text: Vec<u8>,
+}
+
+/// Printable ASCII as it is, all else escaped, so that a message never carries raw bytes of a request.
+struct Escaped<'a>(&'a [u8]);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+/// Splits a request target at its first `?` into the path and the raw query. Without a `?` the query is empty; a bare
+/// `?` gives the same.
+pub fn split_target(target: &str) -> (&str, &str) {
+    target.split_once('?').unwrap_or((target, ""))
+}
+
+/// The decoded pairs of a raw query (the bytes after the first `?` of the request target), in the order sent.
+///
+/// Pieces are separated by `&` only and empty ones are skipped; a piece is split at its first `=`, and one without has
+/// an empty value. `+` is a space, `%XX` a byte; everything is decoded once.
+///
+/// # Errors
+/// [`MalformedQuery`] names the first `%` that is not followed by two hexadecimal digits.
+pub fn decode_query(raw: &[u8]) -> Result<Vec<DecodedPair>, MalformedQuery> {
+    let mut pairs = Vec::new();
+    let mut offset = 0;
+    for piece in raw.split(|byte| *byte == b'&') {
+        if !piece.is_empty() {
+            let (name, value) = match piece.iter().position(|byte| *byte == b'=') {
+                Some(at) => (&piece[..at], &piece[at + 1..]),
+                None => (piece, &piece[piece.len()..]),
+            };
+            // Where the value begins in the piece: its end, less the value's own length.
+            let value_offset = offset + piece.len() - value.len();
+            pairs.push((decode(name, offset)?, decode(value, value_offset)?));
+        }
+        offset += piece.len() + 1;
+    }
+    Ok(pairs)
+}
+
+/// CANONICAL_QUERY, the third part of the canonical string, of a raw query (the bytes after the first `?` of the
+/// request target; empty when there is none).
+///
+/// The pairs of [`decode_query`], each byte outside `A-Z a-z 0-9 - . _ ~` encoded as `%XX` in upper-case hex, sorted
+/// bytewise in their encoded form by name and then by value, joined as `name=value` with `&`. The result is its own
+/// canonical form.
+///
+/// # Errors
+/// [`MalformedQuery`] names the first `%` that is not followed by two hexadecimal digits.
+pub fn canonical_query(raw: &[u8]) -> Result<String, MalformedQuery> {
+    let mut pairs: Vec<(String, String)> = decode_query(raw)?
+        .iter()
+        .map(|(name, value)| (encode(name), encode(value)))
+        .collect();
+    // Pairs, not joined text: `-` and `.` sort before `=`, so `a-=1` would wrongly come before `a=2`.
+    pairs.sort_unstable();
+    let mut canonical = String::with_capacity(pairs.iter().map(|(name, value)| name.len() + value.len() + 2).sum());
+    for (name, value) in &pairs {
+        if !canonical.is_empty() {
+            canonical.push('&');
+        }
+        canonical.push_str(name);
+        canonical.push('=');
+        canonical.push_str(value);
+    }
+    Ok(canonical)
+}
+
+/// Decodes one name or value, which begins at `offset` in the raw query.
+fn decode(encoded: &[u8], offset: usize) -> Result<Vec<u8>, MalformedQuery> {
+    let mut decoded = Vec::with_capacity(encoded.len());
+    let mut rest = encoded;
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let at = encoded.len() - tail.len() - 1;
+                let (byte, after) = percent_pair(tail).ok_or_else(|| MalformedQuery {
+                    offset: offset + at,
+                    text: encoded[at..encoded.len().min(at + 3)].to_vec(),
+                })?;
+                rest = after;
+                byte
+            }
+            other => *other,
+        });
+    }
+    Ok(decoded)
+}
+
+/// The byte that two hexadecimal digits at the front of `digits` stand for, and what follows them.
+fn percent_pair(digits: &[u8]) -> Option<(u8, &[u8])> {
+    let value = |digit: u8| {
+        char::from(digit)
+            .to_digit(16)
+            .and_then(|value| u8::try_from(value).ok())
+    };
+    match digits {
+        [high, low, rest @ ..] => Some((value(*high)? << 4 | value(*low)?, rest)),
+        _ => None,
+    }
+}
+
+/// Percent-encodes everything but the unreserved characters of RFC 3986.
+fn encode(decoded: &[u8]) -> String {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = String::with_capacity(decoded.len());
+    for byte in decoded {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(*byte));
+        } else {
+            encoded.push('%');
+            encoded.push(char::from(HEX[usize::from(byte >> 4)]));
+            encoded.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_malformed_escape_is_named_with_its_place_and_the_way_out() {
+        let error = canonical_query(b"limit=5&city=50%zz").unwrap_err();
+        assert_eq!(
+            error,
+            MalformedQuery {
+                offset: 15,
+                text: b"%zz".to_vec()
+            }
+        );
+        assert_eq!(
+            error.to_string(),
+            "the query has `%zz` at byte 15, where two hexadecimal digits must follow the `%`; write a percent sign \
+             itself as `%25`"
+        );
+    }
+
+    #[test]
+    fn the_named_text_ends_with_its_parameter_and_shows_no_raw_bytes() {
+        assert_eq!(decode_query(b"a=%4&b=1").unwrap_err().text, b"%4");
+        assert_eq!(
+            decode_query(b"a%=1").unwrap_err(),
+            MalformedQuery {
+                offset: 1,
+                text: b"%".to_vec()
+            }
+        );
+        assert!(
+            decode_query(b"a=%\x01\n")
+                .unwrap_err()
+                .to_string()
+                .contains(r"`%\x01\n`")
+        );
+    }
+
+    #[test]
+    fn pairs_are_decoded_in_the_order_sent_with_repeats_kept() {
+        let pair = |name: &[u8], value: &[u8]| (name.to_vec(), value.to_vec());
+        assert_eq!(
+            decode_query(b"limit=2&&a+b=%ff&limit=1&flag").unwrap(),
+            [
+                pair(b"limit", b"2"),
+                pair(b"a b", b"\xff"),
+                pair(b"limit", b"1"),
+                pair(b"flag", b"")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_target_is_split_at_its_first_question_mark() {
+        assert_eq!(split_target("/health"), ("/health", ""));
+        assert_eq!(split_target("/health?"), ("/health", ""));
+        assert_eq!(split_target("/health?a=?"), ("/health", "a=?"));
+    }
+}
