@@ -1,0 +1,1 @@
+//! A client of the partner API: generated calls, signing, retries and paging.

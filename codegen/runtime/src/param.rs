@@ -1,0 +1,128 @@
+//! Deserialisers for path, query and header parameters: values arrive as text, and messages name the parameter.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::rules::{NumberRules, StringRules, shown};
+
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    String::deserialize(deserializer)
+}
+
+/// A text within its rules.
+///
+/// # Errors
+/// A message that names the parameter and the bound.
+pub fn string<'de, D: Deserializer<'de>>(d: D, name: &str, rules: StringRules) -> Result<String, D::Error> {
+    let value = text(d)?;
+    rules
+        .check(&value)
+        .map_err(|problem| D::Error::custom(format!("{name}: {problem}")))?;
+    Ok(value)
+}
+
+/// A whole number within its rules, as decimal digits.
+///
+/// # Errors
+/// A message that names the parameter, the bounds and what was sent.
+pub fn integer<'de, D, T>(d: D, name: &str, rules: NumberRules<T>) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr + PartialOrd + std::fmt::Display + Copy,
+{
+    let value = text(d)?;
+    // `+5` parses in Rust but is no JSON integer.
+    match value.parse::<T>() {
+        Ok(number) if rules.check(number).is_ok() && !value.starts_with('+') => Ok(number),
+        _ => Err(D::Error::custom(format!(
+            "{name}: must be a whole number {rules}, is {}",
+            shown(&value)
+        ))),
+    }
+}
+
+/// A number within its rules.
+///
+/// # Errors
+/// A message that names the parameter, the bounds and what was sent.
+pub fn number<'de, D: Deserializer<'de>>(d: D, name: &str, rules: NumberRules<f64>) -> Result<f64, D::Error> {
+    let value = text(d)?;
+    match value.parse::<f64>() {
+        Ok(number) if number.is_finite() && rules.check(number).is_ok() => Ok(number),
+        _ => Err(D::Error::custom(format!(
+            "{name}: must be {rules}, is {}",
+            shown(&value)
+        ))),
+    }
+}
+
+/// `true` or `false`.
+///
+/// # Errors
+/// A message that names the parameter and what was sent.
+pub fn boolean<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<bool, D::Error> {
+    match text(d)?.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(D::Error::custom(format!(
+            "{name}: must be true or false, is {}",
+            shown(other)
+        ))),
+    }
+}
+
+/// A time, RFC 3339 with an offset.
+///
+/// # Errors
+/// A message that names the parameter, with a hint where a plus sign was lost to the query's encoding.
+pub fn date_time<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<DateTime<Utc>, D::Error> {
+    let value = text(d)?;
+    parse_date_time(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
+/// A UUID in its canonical lower-case text.
+///
+/// # Errors
+/// A message that names the parameter.
+pub fn uuid<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<uuid::Uuid, D::Error> {
+    let value = text(d)?;
+    uuid::Uuid::try_parse(&value).map_err(|_| D::Error::custom(format!("{name}: must be a UUID, is {}", shown(&value))))
+}
+
+/// One of an enumeration's values, read by `parse`.
+///
+/// # Errors
+/// A message that names the parameter and all admitted values.
+pub fn one_of<'de, D: Deserializer<'de>, T>(
+    d: D,
+    name: &str,
+    values: &[&str],
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    let value = text(d)?;
+    parse(&value).ok_or_else(|| {
+        D::Error::custom(format!(
+            "{name}: must be one of {}, is {}",
+            values.join(", "),
+            shown(&value)
+        ))
+    })
+}
+
+/// Reads RFC 3339; the message says what is missing.
+pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
+    const EXAMPLE: &str = "must be an RFC 3339 time with an offset, such as 2026-05-01T09:30:00Z or \
+                           2026-05-01T12:30:00+03:00";
+    // chrono also takes a space for the T: here it is the sign of a plus that was not encoded.
+    match DateTime::parse_from_rfc3339(value) {
+        Ok(time) if !value.contains(' ') => Ok(time.with_timezone(&Utc)),
+        _ if value.contains(' ') && DateTime::parse_from_rfc3339(&value.replace(' ', "+")).is_ok() => Err(format!(
+            "{EXAMPLE}; a plus sign in a query means a space, send it as %2B"
+        )),
+        _ if chrono::NaiveDateTime::from_str(value).is_ok() => Err(format!("{EXAMPLE}; the offset is missing")),
+        _ => Err(format!("{EXAMPLE}; is {}", shown(value))),
+    }
+}

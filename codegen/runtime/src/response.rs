@@ -1,0 +1,86 @@
+//! What generated response types share.
+
+use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponseOk};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Builds a JSON response.
+///
+/// # Errors
+/// 500 when `body` does not serialise or a header's value is not one.
+pub fn json<T: Serialize>(
+    status: StatusCode,
+    body: &T,
+    headers: &[(&'static str, Option<String>)],
+) -> Result<Response<Body>, HttpError> {
+    let bytes = serde_json::to_vec(body).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
+    with_headers(status, Some("application/json"), Body::from(bytes), headers)
+}
+
+/// Builds a response of bytes, or an empty one (no `content_type`).
+///
+/// # Errors
+/// 500 when a header's value is not one.
+pub fn bytes(
+    status: StatusCode,
+    content_type: Option<&'static str>,
+    body: Body,
+    headers: &[(&'static str, Option<String>)],
+) -> Result<Response<Body>, HttpError> {
+    with_headers(status, content_type, body, headers)
+}
+
+fn with_headers(
+    status: StatusCode,
+    content_type: Option<&'static str>,
+    body: Body,
+    headers: &[(&'static str, Option<String>)],
+) -> Result<Response<Body>, HttpError> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    if let Some(content_type) = content_type {
+        response
+            .headers_mut()
+            .insert(http::header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    for (name, value) in headers {
+        if let Some(value) = value {
+            let value =
+                HeaderValue::from_str(value).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    Ok(response)
+}
+
+/// What Dropshot's document says of a JSON response.
+pub fn json_metadata<T>(status: StatusCode, description: &str) -> ApiEndpointResponse
+where
+    T: JsonSchema + Serialize + Send + Sync + 'static,
+{
+    // The schema's holder cannot be named outside Dropshot: its own response type is asked for one.
+    described(
+        <HttpResponseOk<T> as dropshot::HttpResponse>::response_metadata(),
+        status,
+        description,
+    )
+}
+
+/// What Dropshot's document says of a response of bytes.
+pub fn bytes_metadata(status: StatusCode, description: &str) -> ApiEndpointResponse {
+    let metadata = <HttpResponseOk<dropshot::FreeformBody> as dropshot::HttpResponse>::response_metadata();
+    described(metadata, status, description)
+}
+
+/// What Dropshot's document says of a response without a body.
+pub fn empty_metadata(status: StatusCode, description: &str) -> ApiEndpointResponse {
+    let metadata = <dropshot::HttpResponseUpdatedNoContent as dropshot::HttpResponse>::response_metadata();
+    described(metadata, status, description)
+}
+
+fn described(mut metadata: ApiEndpointResponse, status: StatusCode, description: &str) -> ApiEndpointResponse {
+    metadata.success = Some(status);
+    metadata.description = Some(description.to_string());
+    metadata
+}

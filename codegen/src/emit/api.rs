@@ -1,0 +1,87 @@
+//! The API trait.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::{derived, docs, operation_ident};
+use crate::model::{Api, BodyContent, Operation};
+
+pub(super) fn tokens(api: &Api) -> TokenStream {
+    let methods = api.operations.iter().map(method);
+    let about = docs(&format!("{} {}.", api.title, api.version));
+    let tags = api.tags.iter().map(|(name, description)| {
+        quote! { #name = { description = #description } }
+    });
+    let tag_config = if api.tags.is_empty() {
+        quote! {}
+    } else {
+        quote! { { tag_config = { tags = { #(#tags),* }, policy = EndpointTagPolicy::Any } } }
+    };
+    let import = if api.tags.is_empty() {
+        quote! {}
+    } else {
+        quote! { use dropshot::EndpointTagPolicy; }
+    };
+    quote! {
+        use dropshot::{Header, Path, Query, RequestContext, TypedBody, UntypedBody};
+        #import
+
+        use super::responses::*;
+        use super::types::*;
+        use crate::error::ApiError;
+
+        #about
+        #[dropshot::api_description #tag_config]
+        pub trait Api {
+            /// The state that handlers share.
+            type Context;
+
+            #(#methods)*
+        }
+    }
+}
+
+fn method(operation: &Operation) -> TokenStream {
+    let name = operation_ident(&operation.id);
+    let id = &operation.id;
+    let method = format_ident!("{}", operation.method);
+    let path = &operation.path;
+    let tags = &operation.tags;
+    let deprecated = operation.deprecated.then(|| quote! { deprecated = true, });
+    let about = docs(&operation.docs);
+    let arguments = arguments(operation).into_iter().map(|(name, ty)| quote! { #name: #ty });
+    let response = derived(&operation.id, "Response");
+    quote! {
+        #about
+        #[endpoint { method = #method, path = #path, operation_id = #id, tags = [#(#tags),*], #deprecated }]
+        async fn #name(
+            rqctx: RequestContext<Self::Context>,
+            #(#arguments),*
+        ) -> Result<#response, ApiError>;
+    }
+}
+
+/// The extractors of an operation, in Dropshot's order.
+pub(super) fn arguments(operation: &Operation) -> Vec<(TokenStream, TokenStream)> {
+    let mut all = Vec::new();
+    let mut parameters = |fields: &[crate::model::Field], name: TokenStream, extractor: TokenStream, suffix: &str| {
+        if !fields.is_empty() {
+            let ty = derived(&operation.id, suffix);
+            all.push((name, quote! { #extractor<#ty> }));
+        }
+    };
+    parameters(&operation.path_parameters, quote! { path }, quote! { Path }, "Path");
+    parameters(&operation.query_parameters, quote! { query }, quote! { Query }, "Query");
+    parameters(
+        &operation.header_parameters,
+        quote! { headers },
+        quote! { Header },
+        "Headers",
+    );
+    match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Json(ident)) => all.push((quote! { body }, quote! { TypedBody<#ident> })),
+        Some(BodyContent::Bytes) => all.push((quote! { body }, quote! { UntypedBody })),
+        None => {}
+    }
+    all
+}

@@ -1,0 +1,75 @@
+//! The one implementation of the API trait: it hands each request to the operation's own file.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::{api, derived, operation_ident};
+use crate::model::{Api, BodyContent, Operation};
+
+pub(super) fn tokens(all: &Api) -> TokenStream {
+    let methods = all.operations.iter().map(method);
+    quote! {
+        use dropshot::{ApiDescription, ApiDescriptionBuildErrors, Header, Path, Query, RequestContext, TypedBody, UntypedBody};
+
+        use super::api::{Api, api_mod};
+        use super::responses::*;
+        use super::types::*;
+        use crate::context::Context;
+        use crate::error::ApiError;
+        use crate::front_door::caller;
+
+        /// Hands each request to `endpoints::<tag>::<operation_id>::handle`, with who called.
+        pub enum Dispatch {}
+
+        /// The API as Dropshot registers it.
+        ///
+        /// # Errors
+        /// When Dropshot refuses a route; a test of the start shows it.
+        pub fn description() -> Result<ApiDescription<Context>, ApiDescriptionBuildErrors> {
+            api_mod::api_description::<Dispatch>()
+        }
+
+        impl Api for Dispatch {
+            type Context = Context;
+
+            #(#methods)*
+        }
+    }
+}
+
+fn method(operation: &Operation) -> TokenStream {
+    let name = operation_ident(&operation.id);
+    let response = derived(&operation.id, "Response");
+    let arguments = api::arguments(operation);
+    let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
+    let is_bytes = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Bytes));
+    let mut values: Vec<TokenStream> = arguments
+        .iter()
+        .map(|(name, _)| match name.to_string().as_str() {
+            "body" if is_bytes => quote! { body },
+            _ => quote! { #name.into_inner() },
+        })
+        .collect();
+    if operation.body.as_ref().is_some_and(|body| body.raw) {
+        values.push(quote! { raw });
+    }
+    let raw = operation
+        .body
+        .as_ref()
+        .is_some_and(|body| body.raw)
+        .then(|| quote! { let raw = crate::front_door::raw_body()?; });
+    let place = match &operation.tag {
+        Some(tag) => {
+            let tag: proc_macro2::Ident = syn::parse_str(tag).unwrap_or_else(|_| format_ident!("r#{tag}"));
+            quote! { crate::endpoints::#tag::#name::handle }
+        }
+        None => quote! { crate::endpoints::#name::handle },
+    };
+    quote! {
+        async fn #name(rqctx: RequestContext<Context>, #(#parameters),*) -> Result<#response, ApiError> {
+            let caller = caller()?;
+            #raw
+            #place(rqctx.context(), &caller, #(#values),*).await
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The success responses of each operation: an enumeration with a variant per declared status.
+
+use heck::ToSnakeCase;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{derived, docs, status};
+use crate::model::{Api, Operation, ResponseContent, Success};
+
+pub(super) fn tokens(api: &Api) -> TokenStream {
+    let all = api.operations.iter().map(response);
+    quote! {
+        use codegen_runtime::response;
+        use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse};
+        use http::Response;
+
+        use super::types::*;
+
+        #(#all)*
+    }
+}
+
+fn variant(success: &Success) -> Ident {
+    match success.status {
+        200 => format_ident!("Ok"),
+        201 => format_ident!("Created"),
+        202 => format_ident!("Accepted"),
+        204 => format_ident!("NoContent"),
+        other => format_ident!("Status{other}"),
+    }
+}
+
+fn response(operation: &Operation) -> TokenStream {
+    let name = derived(&operation.id, "Response");
+    let about = docs(&format!("What `{}` answers on success.", operation.id));
+    let variants = operation.successes.iter().map(|success| {
+        let variant = variant(success);
+        let about = docs(&format!("{}: {}", success.status, success.description));
+        let body = body_type(success);
+        if success.headers.is_empty() {
+            let fields = body.map(|body| quote! { (#body) });
+            return quote! { #about #variant #fields };
+        }
+        let body = body.map(|body| quote! { #[doc = " The body."] body: #body, });
+        let headers = success.headers.iter().map(|(wire, required, about)| {
+            let field = header_field(wire);
+            let about = docs(&format!("Header `{wire}`: {about}"));
+            let ty = if *required {
+                quote! { String }
+            } else {
+                quote! { Option<String> }
+            };
+            quote! { #about #field: #ty }
+        });
+        quote! { #about #variant { #body #(#headers),* } }
+    });
+    let results = operation.successes.iter().map(result);
+    let statuses = operation.successes.iter().map(|success| {
+        let variant = variant(success);
+        let status = status(success.status);
+        quote! { #name::#variant { .. } => #status }
+    });
+    let metadata = operation.successes.first().map(|first| {
+        let status = status(first.status);
+        let description = &first.description;
+        match &first.content {
+            ResponseContent::Json(ty) => quote! { response::json_metadata::<#ty>(#status, #description) },
+            ResponseContent::Bytes(_) => quote! { response::bytes_metadata(#status, #description) },
+            ResponseContent::Empty => quote! { response::empty_metadata(#status, #description) },
+        }
+    });
+    quote! {
+        #about
+        pub enum #name { #(#variants),* }
+
+        impl HttpResponse for #name {
+            fn to_result(self) -> Result<Response<Body>, HttpError> {
+                match self { #(#name::#results),* }
+            }
+
+            fn response_metadata() -> ApiEndpointResponse {
+                #metadata
+            }
+
+            fn status_code(&self) -> http::StatusCode {
+                match self { #(#statuses),* }
+            }
+        }
+    }
+}
+
+fn body_type(success: &Success) -> Option<TokenStream> {
+    match &success.content {
+        ResponseContent::Json(ty) => Some(quote! { #ty }),
+        ResponseContent::Bytes(_) => Some(quote! { Body }),
+        ResponseContent::Empty => None,
+    }
+}
+
+fn result(success: &Success) -> TokenStream {
+    let variant = variant(success);
+    let status = status(success.status);
+    let fields: Vec<_> = success.headers.iter().map(|(wire, ..)| header_field(wire)).collect();
+    let headers = success.headers.iter().map(|(wire, required, _)| {
+        let field = header_field(wire);
+        let wire = wire.to_lowercase();
+        if *required {
+            quote! { (#wire, Some(#field)) }
+        } else {
+            quote! { (#wire, #field) }
+        }
+    });
+    let headers = quote! { &[#(#headers),*] };
+    let pattern = match (success.headers.is_empty(), &success.content) {
+        (true, ResponseContent::Empty) => quote! { #variant },
+        (true, _) => quote! { #variant(body) },
+        (false, ResponseContent::Empty) => quote! { #variant { #(#fields),* } },
+        (false, _) => quote! { #variant { body, #(#fields),* } },
+    };
+    match &success.content {
+        ResponseContent::Json(_) => quote! { #pattern => response::json(#status, &body, #headers) },
+        ResponseContent::Bytes(media_type) => {
+            quote! { #pattern => response::bytes(#status, Some(#media_type), body, #headers) }
+        }
+        ResponseContent::Empty => quote! { #pattern => response::bytes(#status, None, Body::empty(), #headers) },
+    }
+}
+
+fn header_field(wire: &str) -> Ident {
+    let name = wire.to_snake_case();
+    syn::parse_str(&name).unwrap_or_else(|_| format_ident!("{name}_"))
+}

@@ -1,0 +1,17 @@
+//! Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
+//!
+//! [`load`] reads the document, [`read`] turns it into the neutral [`model`] and refuses what cannot be generated,
+//! [`lint`] refuses what only shows in the whole, [`emit`] writes the code, [`output`] compares it with the files there
+//! are or replaces them. The generator knows nothing of any particular API: what it needs beyond OpenAPI it reads from
+//! the `x-` extensions that README.md lists.
+
+pub mod emit;
+pub mod error;
+pub mod lint;
+pub mod load;
+pub mod model;
+pub mod node;
+pub mod output;
+pub mod read;
+
+pub use error::Problem;

@@ -1,0 +1,87 @@
+//! `codegen`: a Dropshot server and a progenitor client from an OpenAPI document.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use codegen::{Problem, emit, lint, load, output, read};
+
+/// Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
+#[derive(Parser)]
+#[command(after_help = "\
+Exit codes: 0 done (check: all fresh), 1 the document or a file is at fault, 2 check found differences.
+
+Examples:
+  codegen --spec api.yaml --server server/src/generated --client client/src/generated
+  codegen check --spec api.yaml --server server/src/generated --client client/src/generated")]
+struct Cli {
+    /// The OpenAPI document, YAML or JSON.
+    #[arg(long, global = true, value_name = "FILE", default_value = "openapi.yaml")]
+    spec: PathBuf,
+    /// The folder of the server's generated module; left out, no server is generated.
+    #[arg(long, global = true, value_name = "DIR")]
+    server: Option<PathBuf>,
+    /// The folder of the client's generated module; left out, no client is generated.
+    #[arg(long, global = true, value_name = "DIR")]
+    client: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Clone, Copy, Default, Subcommand)]
+enum Command {
+    /// Write the files (the default).
+    #[default]
+    Generate,
+    /// Write nothing; fail when a file is stale, missing or orphaned.
+    Check,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(code) => code,
+        Err(problem) => {
+            match &problem {
+                Problem::Refused { .. } => eprintln!("error: {}{problem}", cli.spec.display()),
+                _ => eprintln!("error: {problem}"),
+            }
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<ExitCode, Problem> {
+    let document = load::from_file(&cli.spec)?;
+    let api = read::api(&document.value)?;
+    lint::check(&api)?;
+    let mut folders = Vec::new();
+    if let Some(folder) = &cli.server {
+        folders.push((folder, emit::server(&api)?));
+    }
+    if let Some(folder) = &cli.client {
+        folders.push((folder, emit::client(&document)?));
+    }
+    let mut found = Vec::new();
+    for (folder, files) in &folders {
+        match cli.command.unwrap_or_default() {
+            Command::Check => found.extend(output::differences(folder, files)?),
+            Command::Generate => {
+                for path in output::write(folder, files)? {
+                    println!("{}", path.display());
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    for difference in &found {
+        eprintln!("{difference}");
+    }
+    eprintln!(
+        "generated code is not what {} says: run `cargo codegen`, and commit what it changes",
+        cli.spec.display()
+    );
+    Ok(ExitCode::from(2))
+}

@@ -1,0 +1,164 @@
+//! A place in the document: a value with its JSON pointer.
+
+use serde_json::{Map, Value};
+
+use crate::Problem;
+
+/// A value of the document and where it stands.
+#[derive(Clone, Debug)]
+pub struct Node<'a> {
+    root: &'a Value,
+    value: &'a Value,
+    pointer: String,
+}
+
+impl<'a> Node<'a> {
+    /// The whole document.
+    pub fn root(root: &'a Value) -> Self {
+        Node {
+            root,
+            value: root,
+            pointer: "#".into(),
+        }
+    }
+
+    /// The value here.
+    pub fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// The JSON pointer of this place.
+    pub fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// A refusal that names this place.
+    pub fn refuse(&self, reason: impl Into<String>) -> Problem {
+        Problem::Refused {
+            pointer: self.pointer.clone(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The member `key`, if there is one.
+    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+        self.value.get(key).map(|value| self.child(key, value))
+    }
+
+    /// The member `key`.
+    ///
+    /// # Errors
+    /// When it is missing.
+    pub fn need(&self, key: &str) -> Result<Node<'a>, Problem> {
+        self.get(key).ok_or_else(|| self.refuse(format!("`{key}` is missing")))
+    }
+
+    /// The members of an object, in the document's order.
+    ///
+    /// # Errors
+    /// When this is no object.
+    pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, Problem> {
+        Ok(self
+            .object()?
+            .iter()
+            .map(|(key, value)| (key.as_str(), self.child(key, value)))
+            .collect())
+    }
+
+    /// The items of an array.
+    ///
+    /// # Errors
+    /// When this is no array.
+    pub fn items(&self) -> Result<Vec<Node<'a>>, Problem> {
+        let items = self.value.as_array().ok_or_else(|| self.refuse("must be an array"))?;
+        Ok(items
+            .iter()
+            .enumerate()
+            .map(|(index, value)| self.child(&index.to_string(), value))
+            .collect())
+    }
+
+    /// The text here.
+    ///
+    /// # Errors
+    /// When this is no string.
+    pub fn text(&self) -> Result<&'a str, Problem> {
+        self.value.as_str().ok_or_else(|| self.refuse("must be a string"))
+    }
+
+    /// The text of the member `key`, if there is one.
+    ///
+    /// # Errors
+    /// When it is no string.
+    pub fn text_of(&self, key: &str) -> Result<Option<&'a str>, Problem> {
+        self.get(key).map(|node| node.text()).transpose()
+    }
+
+    /// Whether the member `key` is `true`; absent is `false`.
+    ///
+    /// # Errors
+    /// When it is no boolean.
+    pub fn flag(&self, key: &str) -> Result<bool, Problem> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(node) => node.value.as_bool().ok_or_else(|| node.refuse("must be true or false")),
+        }
+    }
+
+    /// The count in the member `key`, if there is one.
+    ///
+    /// # Errors
+    /// When it is no whole number from 0.
+    pub fn count(&self, key: &str) -> Result<Option<usize>, Problem> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(node) => match node.value.as_u64().and_then(|count| usize::try_from(count).ok()) {
+                Some(count) => Ok(Some(count)),
+                None => Err(node.refuse("must be a whole number from 0")),
+            },
+        }
+    }
+
+    /// The object here.
+    ///
+    /// # Errors
+    /// When this is no object.
+    pub fn object(&self) -> Result<&'a Map<String, Value>, Problem> {
+        self.value.as_object().ok_or_else(|| self.refuse("must be an object"))
+    }
+
+    /// Follows a `$ref` inside the document; anything else is returned as it is.
+    ///
+    /// # Errors
+    /// When the reference leads out of the document or to nothing.
+    pub fn resolved(&self) -> Result<Node<'a>, Problem> {
+        let Some(reference) = self.text_of("$ref")? else {
+            return Ok(self.clone());
+        };
+        let place = reference
+            .strip_prefix('#')
+            .ok_or_else(|| self.refuse(format!("`{reference}` leads out of the document; bring it in")))?;
+        let value = self
+            .root
+            .pointer(place)
+            .ok_or_else(|| self.refuse(format!("`{reference}` names nothing in this document")))?;
+        let target = Node {
+            root: self.root,
+            value,
+            pointer: reference.to_string(),
+        };
+        if target.get("$ref").is_some() {
+            return Err(self.refuse(format!("`{reference}` is itself a reference; name its target directly")));
+        }
+        Ok(target)
+    }
+
+    fn child(&self, key: &str, value: &'a Value) -> Node<'a> {
+        let key = key.replace('~', "~0").replace('/', "~1");
+        Node {
+            root: self.root,
+            value,
+            pointer: format!("{}/{key}", self.pointer),
+        }
+    }
+}

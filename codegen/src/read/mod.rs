@@ -1,0 +1,148 @@
+//! From the document to the model. What cannot be generated is refused here, with its place and the reason.
+
+mod names;
+mod operation;
+mod schema;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::Problem;
+use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Shape, Type, TypeDefinition};
+use crate::node::Node;
+
+const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/// Reads the whole document.
+///
+/// # Errors
+/// The first thing that cannot be generated.
+pub fn api(document: &Value) -> Result<Api, Problem> {
+    let root = Node::root(document);
+    let info = root.need("info")?;
+    let mut types = Vec::new();
+    if let Some(schemas) = root.get("components").and_then(|components| components.get("schemas")) {
+        for (name, node) in schemas.members()? {
+            types.push(schema::definition(name, &node)?);
+        }
+    }
+    let mut operations = Vec::new();
+    for (path, item) in root.need("paths")?.members()? {
+        let item = item.resolved()?;
+        for (method, node) in item.members()? {
+            if METHODS.contains(&method) {
+                operations.push(operation::operation(path, method, &item, &node)?);
+            } else if !["parameters", "summary", "description"].contains(&method) && !method.starts_with("x-") {
+                return Err(node.refuse(format!("`{method}` is not supported on a path")));
+            }
+        }
+    }
+    mark_directions(&mut types, &operations);
+    let mut tags = Vec::new();
+    if let Some(node) = root.get("tags") {
+        for tag in node.items()? {
+            let name = tag.need("name")?.text()?.to_string();
+            tags.push((name, tag.text_of("description")?.unwrap_or_default().trim().to_string()));
+        }
+    }
+    let error_codes = error_codes(&operations)?;
+    Ok(Api {
+        title: info.need("title")?.text()?.to_string(),
+        version: info.need("version")?.text()?.to_string(),
+        tags,
+        operations,
+        types,
+        error_codes,
+    })
+}
+
+/// Collects the error codes; one code has one status everywhere.
+fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
+    let mut all: Vec<ErrorCode> = Vec::new();
+    for operation in operations {
+        for (status, codes) in &operation.errors {
+            for code in codes {
+                let pointer = format!("{}/responses/{status}/x-error-codes", operation.pointer);
+                match all.iter().find(|known| known.code == *code) {
+                    None => all.push(ErrorCode {
+                        code: code.clone(),
+                        status: *status,
+                        pointer,
+                    }),
+                    Some(known) if known.status == *status => {}
+                    Some(known) => {
+                        let (other, place) = (known.status, &known.pointer);
+                        let reason = format!("`{code}` comes with {status} here but with {other} at {place}");
+                        return Err(Problem::Refused { pointer, reason });
+                    }
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Marks each type with the directions it travels in, so that only what is needed is implemented for it.
+fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
+    let mut requests = BTreeSet::new();
+    let mut responses = BTreeSet::new();
+    for operation in operations {
+        if let Some(RequestBody {
+            content: BodyContent::Json(ident),
+            ..
+        }) = &operation.body
+        {
+            requests.insert(ident.clone());
+        }
+        for parameter in operation
+            .path_parameters
+            .iter()
+            .chain(&operation.query_parameters)
+            .chain(&operation.header_parameters)
+        {
+            named(&parameter.ty, &mut requests);
+        }
+        for success in &operation.successes {
+            if let ResponseContent::Json(ident) = &success.content {
+                responses.insert(ident.clone());
+            }
+        }
+    }
+    close_over(types, &mut requests);
+    close_over(types, &mut responses);
+    for definition in types {
+        definition.in_requests = requests.contains(&definition.ident);
+        definition.in_responses = responses.contains(&definition.ident);
+    }
+}
+
+fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<proc_macro2::Ident>) {
+    loop {
+        let before = reached.len();
+        for definition in types
+            .iter()
+            .filter(|definition| reached.contains(&definition.ident))
+            .collect::<Vec<_>>()
+        {
+            match &definition.shape {
+                Shape::Struct(fields) => fields.iter().for_each(|field| named(&field.ty, reached)),
+                Shape::Alias(ty) => named(ty, reached),
+                Shape::Enum(_) => {}
+            }
+        }
+        if reached.len() == before {
+            return;
+        }
+    }
+}
+
+fn named(ty: &Type, found: &mut BTreeSet<proc_macro2::Ident>) {
+    match ty {
+        Type::Named(ident) => {
+            found.insert(ident.clone());
+        }
+        Type::Array { items: inner, .. } | Type::Map { values: inner, .. } => named(inner, found),
+        _ => {}
+    }
+}

@@ -1,0 +1,1 @@
+//! The harness and the conformance tests of the partner API.
