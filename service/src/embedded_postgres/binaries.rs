@@ -1,0 +1,183 @@
+//! Where PostgreSQL's server programs are on this machine.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::EmbeddedPostgresError;
+
+/// The programs that are needed; a folder without one of them does not count.
+const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pg_ctl"];
+
+/// A folder that holds PostgreSQL's server programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binaries {
+    folder: PathBuf,
+    major: u32,
+}
+
+impl Binaries {
+    /// The major version, for example 17.
+    #[must_use]
+    pub fn major(&self) -> u32 {
+        self.major
+    }
+
+    /// The path of one program.
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The first suitable programs among `folders`: of the version `needed` for a cluster that exists, else of any.
+    ///
+    /// # Errors
+    /// Nothing is installed, or not that version.
+    pub fn find(folders: &[PathBuf], needed: Option<(u32, &Path)>) -> Result<Self, EmbeddedPostgresError> {
+        let mut found: Vec<Self> = Vec::new();
+        for folder in folders {
+            let Some(candidate) = Self::in_folder(folder) else {
+                continue;
+            };
+            if needed.is_none_or(|(major, _)| major == candidate.major) {
+                return Ok(candidate);
+            }
+            if !found.contains(&candidate) {
+                found.push(candidate);
+            }
+        }
+        match needed {
+            Some((needed, cluster)) if !found.is_empty() => Err(EmbeddedPostgresError::VersionMissing {
+                cluster: cluster.to_owned(),
+                needed,
+                found: found
+                    .iter()
+                    .map(|binaries| format!("{} in {}", binaries.major, binaries.folder.display()))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+            _ => Err(EmbeddedPostgresError::NotInstalled {
+                searched: folders.to_vec(),
+            }),
+        }
+    }
+
+    fn in_folder(folder: &Path) -> Option<Self> {
+        // On the PATH, `postgres` is often a link into the folder in which its siblings live.
+        let folder = folder.join("postgres").canonicalize().ok()?.parent()?.to_owned();
+        if !PROGRAMS.iter().all(|program| folder.join(program).is_file()) {
+            return None;
+        }
+        let version = Command::new(folder.join("postgres")).arg("--version").output().ok()?;
+        let major = major_version(&String::from_utf8_lossy(&version.stdout))?;
+        Some(Self { folder, major })
+    }
+}
+
+/// The folders to look into: the `PATH`'s, what `pg_config --bindir` says, Debian's and Homebrew's (newest first).
+#[must_use]
+pub fn standard_folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = env::var_os("PATH")
+        .map(|path| env::split_paths(&path).collect())
+        .unwrap_or_default();
+    if let Ok(answer) = Command::new("pg_config").arg("--bindir").output() {
+        let folder = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        if !folder.is_empty() {
+            folders.push(folder.into());
+        }
+    }
+    folders.extend(versioned(Path::new("/usr/lib/postgresql"), |_| true));
+    for cellar in ["/opt/homebrew/opt", "/usr/local/opt"] {
+        folders.extend(versioned(Path::new(cellar), |name| name.starts_with("postgresql")));
+    }
+    folders
+}
+
+/// The `bin` folders below the versioned folders in `parent`, newest first.
+fn versioned(parent: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = parent
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let name = name.to_str().filter(|name| wanted(name))?;
+            // `17`, `postgresql@17`; plain `postgresql` is Homebrew's newest and sorts by what it is: unknown.
+            let digits = name.trim_start_matches(|character: char| !character.is_ascii_digit());
+            Some((digits.parse().unwrap_or(0), entry.path().join("bin")))
+        })
+        .collect();
+    versions.sort_by(|left, right| right.cmp(left));
+    versions.into_iter().map(|(_, folder)| folder).collect()
+}
+
+/// 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0)`.
+fn major_version(text: &str) -> Option<u32> {
+    let number = text
+        .split_whitespace()
+        .find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
+    number
+        .split(|character: char| !character.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// Whether `name` is a variable that steers Postgres's programs (`PGDATA`, `PGPORT`, ...): ours must not inherit them.
+pub(super) fn is_postgres_variable(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with("PG"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_is_read_from_what_postgres_prints() {
+        for (text, major) in [
+            ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", Some(15)),
+            ("postgres (PostgreSQL) 18beta1\n", Some(18)),
+            ("postgres (PostgreSQL) 17.2 (Homebrew)\n", Some(17)),
+            ("nothing of the sort", None),
+        ] {
+            assert_eq!(major_version(text), major, "{text}");
+        }
+    }
+
+    #[test]
+    fn newer_versions_come_first_by_number_and_not_by_letter() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["9.6", "17", "postgresql@16", "unrelated"] {
+            std::fs::create_dir_all(root.path().join(name).join("bin")).unwrap();
+        }
+        let found = versioned(root.path(), |name| name != "unrelated");
+        let expected: Vec<_> = ["17", "postgresql@16", "9.6"]
+            .map(|name| root.path().join(name).join("bin"))
+            .into();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn without_programs_the_message_says_what_to_install() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = Binaries::find(&[empty.path().to_owned()], None)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("apt-get install postgresql"), "{error}");
+        assert!(error.contains("brew install postgresql@17"), "{error}");
+        assert!(error.contains(&empty.path().display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_cluster_of_another_version_names_the_version_to_install() {
+        let folders = standard_folders();
+        let cluster = Path::new("/somewhere/data");
+        let error = Binaries::find(&folders, Some((8, cluster))).unwrap_err().to_string();
+        assert!(error.contains("made by PostgreSQL 8"), "{error}");
+        assert!(error.contains("postgresql-8"), "{error}");
+    }
+}
