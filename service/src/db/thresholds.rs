@@ -1,0 +1,58 @@
+//! An organisation's thresholds, which give device values their status (`rules::threshold`).
+
+use deadpool_postgres::GenericClient;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::DbError;
+use crate::rules::threshold::Bounds;
+
+/// Every statement of this module with its name, for tools that look at plans.
+pub const STATEMENTS: &[(&str, &str)] = &[("set_threshold", SET)];
+
+const SET: &str = "\
+INSERT INTO thresholds (organization_id, point_code, good_min, good_max, borderline_min, borderline_max)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (organization_id, point_code) DO UPDATE
+SET good_min = excluded.good_min, good_max = excluded.good_max,
+    borderline_min = excluded.borderline_min, borderline_max = excluded.borderline_max";
+
+/// Sets an organisation's bounds for a measurement point. Values already written to reports keep their status.
+///
+/// # Errors
+/// What the database says, for bounds without any good one among it.
+pub async fn set<C: GenericClient>(
+    client: &C,
+    organization_id: Uuid,
+    point_code: &str,
+    bounds: &Bounds,
+) -> Result<(), DbError> {
+    let statement = client.prepare_cached(SET).await?;
+    client
+        .execute(
+            &statement,
+            &[
+                &organization_id,
+                &point_code,
+                &bounds.good_min,
+                &bounds.good_max,
+                &bounds.borderline_min,
+                &bounds.borderline_max,
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Reads the four bounds from a row with the table's columns.
+///
+/// # Errors
+/// [`DbError::Query`] for a bound beyond what can be kept exactly.
+pub fn bounds(row: &Row) -> Result<Bounds, DbError> {
+    Ok(Bounds {
+        good_min: row.try_get("good_min")?,
+        good_max: row.try_get("good_max")?,
+        borderline_min: row.try_get("borderline_min")?,
+        borderline_max: row.try_get("borderline_max")?,
+    })
+}

@@ -1,0 +1,234 @@
+//! `POST /api/v1/partner/test-line/measurements`: a package of device values, recorded once (contract 2.10, 4.3).
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::context::Context;
+use crate::db::measurements::{self, BranchMatch, NewMeasurement, Point, Replay, Skipped, Submitted};
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::responses::SubmitMeasurementResponse;
+use crate::generated::types::{
+    Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus, SkipReason, SkippedPoint,
+};
+use crate::rules::branch_code;
+use crate::rules::plate::Plate;
+
+/// How far a device's clock may be ahead of the service's: the tolerance of signed requests, 5 minutes.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(300);
+
+/// Records a package and answers what became of it.
+///
+/// The package, its values in the report and the request's nonce are one transaction: it is committed here, or the front
+/// door keeps the nonce alone.
+///
+/// # Errors
+/// `invalid_request` for a plate, a time or an ambiguous branch code; `not_found` for a branch code that finds nothing in
+/// the partner's scope, always with the same message; `service_unavailable` when the outcome is not certain.
+pub async fn handle(
+    _context: &Context,
+    caller: &Caller,
+    body: MeasurementRequest,
+    raw: Bytes,
+) -> Result<SubmitMeasurementResponse, ApiError> {
+    let plate = Plate::parse(&body.plate).map_err(|problem| ApiError::invalid_request(format!("plate: {problem}")))?;
+    check_measured_at(body.measured_at, Utc::now())?;
+
+    let transaction = caller.transaction().await?;
+    let scope = &caller.scope;
+    let branch = measurements::find_branch(
+        &*transaction,
+        &branch_code::folded(&body.branch_code),
+        &scope.whole_organizations(),
+        &scope.restricted_branches(),
+    )
+    .await?;
+    let branch = match branch {
+        BranchMatch::One(branch) => branch,
+        BranchMatch::None => {
+            return Err(ApiError::not_found(
+                "branch_code: no active branch with this code is open to you; see the branches endpoint for the codes",
+            ));
+        }
+        BranchMatch::Several => {
+            return Err(ApiError::invalid_request(
+                "branch_code: more than one branch open to you has this code; ask the operator for a code of its own",
+            ));
+        }
+    };
+    let points: Vec<Point> = body
+        .measurements
+        .into_iter()
+        .map(|(code, number)| Point {
+            code,
+            value: number.value,
+            text: number.text,
+        })
+        .collect();
+    let new = NewMeasurement {
+        partner_id: scope.partner_id,
+        key_id: &caller.key.key_id,
+        branch,
+        plate: &plate,
+        external_id: body.external_id.as_deref(),
+        device_serial: body.device_serial.as_deref(),
+        measured_at: body.measured_at,
+        raw: &raw,
+        points: &points,
+    };
+    let submitted = measurements::submit(&*transaction, &new).await?;
+    transaction.commit().await.map_err(|error| {
+        // Nobody knows whether it was committed: the partner finds out by sending the same external_id again.
+        tracing::warn!(%error, "the commit of a measurement failed");
+        ApiError::unavailable()
+    })?;
+    Ok(answer(submitted, plate))
+}
+
+/// Refuses a time that lies further ahead than clocks may differ.
+fn check_measured_at(measured_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), ApiError> {
+    match measured_at {
+        Some(measured_at) if measured_at.signed_duration_since(now) > CLOCK_TOLERANCE => {
+            Err(ApiError::invalid_request(format!(
+                "measured_at: must not be in the future; the server's time is {}, set the device's clock and its offset",
+                now.format("%Y-%m-%dT%H:%M:%SZ")
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn answer(submitted: Submitted, plate: Plate) -> SubmitMeasurementResponse {
+    match submitted {
+        Submitted::Recorded { id, applied } => {
+            let (status, inspection_id, applied) = match applied {
+                Some((inspection_id, applied)) => (MeasurementStatus::Applied, Some(inspection_id), applied),
+                None => (MeasurementStatus::Pending, None, measurements::Applied::default()),
+            };
+            SubmitMeasurementResponse::Created(MeasurementResponse {
+                data: Measurement {
+                    measurement_id: id,
+                    status,
+                    plate: plate.into(),
+                    inspection_id,
+                    applied_points: Some(applied.applied),
+                    skipped_points: skipped_points(applied.skipped),
+                    idempotent_replay: false,
+                },
+            })
+        }
+        Submitted::Replayed(Replay {
+            id,
+            status,
+            plate,
+            inspection_id,
+            skipped,
+            same_raw,
+        }) => SubmitMeasurementResponse::Ok {
+            body: MeasurementResponse {
+                data: Measurement {
+                    measurement_id: id,
+                    status: match status {
+                        measurements::Status::Applied => MeasurementStatus::Applied,
+                        measurements::Status::Pending => MeasurementStatus::Pending,
+                        measurements::Status::Discarded => MeasurementStatus::Discarded,
+                    },
+                    plate,
+                    inspection_id,
+                    applied_points: None,
+                    skipped_points: skipped_points(skipped),
+                    idempotent_replay: true,
+                },
+            },
+            x_idempotency_payload_mismatch: (!same_raw).then(|| "true".to_string()),
+        },
+    }
+}
+
+/// The list as partners see it: there only when it has something to say.
+fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
+    let points: Vec<SkippedPoint> = skipped
+        .into_iter()
+        .map(|Skipped { code, reason }| SkippedPoint {
+            code,
+            reason: match reason {
+                measurements::SkipReason::UnknownPoint => SkipReason::UnknownPoint,
+                measurements::SkipReason::NoStatus => SkipReason::NoStatus,
+            },
+        })
+        .collect();
+    (!points.is_empty()).then_some(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_time_ahead_is_refused_beyond_the_clock_tolerance() {
+        let now = Utc::now();
+        let table = [
+            (None, true),
+            (Some(TimeDelta::days(-3650)), true),
+            (Some(TimeDelta::zero()), true),
+            (Some(TimeDelta::seconds(300)), true),
+            (Some(TimeDelta::milliseconds(300_001)), false),
+            (Some(TimeDelta::days(1)), false),
+        ];
+        for (ahead, admitted) in table {
+            let result = check_measured_at(ahead.map(|ahead| now + ahead), now);
+            assert_eq!(result.is_ok(), admitted, "{ahead:?}");
+        }
+    }
+
+    #[test]
+    fn a_pending_answer_has_no_points_and_no_report() {
+        let id = Uuid::now_v7();
+        let plate = Plate::parse("34 abc 123").expect("a plate");
+        let SubmitMeasurementResponse::Created(body) = answer(Submitted::Recorded { id, applied: None }, plate) else {
+            panic!("201 expected");
+        };
+        assert_eq!(
+            serde_json::to_value(&body).expect("JSON"),
+            serde_json::json!({"data": {
+                "measurement_id": id, "status": "pending", "plate": "34ABC123", "inspection_id": null,
+                "applied_points": [], "idempotent_replay": false,
+            }})
+        );
+    }
+
+    #[test]
+    fn a_replay_answers_the_recorded_plate_and_tells_another_body() {
+        let (id, report) = (Uuid::now_v7(), Uuid::now_v7());
+        let plate = Plate::parse("06 Z 9999").expect("a plate");
+        let skipped = vec![Skipped {
+            code: "X".into(),
+            reason: measurements::SkipReason::UnknownPoint,
+        }];
+        let replay = Replay {
+            id,
+            status: measurements::Status::Applied,
+            plate: "34ABC123".into(),
+            inspection_id: Some(report),
+            skipped,
+            same_raw: false,
+        };
+        let SubmitMeasurementResponse::Ok {
+            body,
+            x_idempotency_payload_mismatch,
+        } = answer(Submitted::Replayed(replay), plate)
+        else {
+            panic!("200 expected");
+        };
+        assert_eq!(x_idempotency_payload_mismatch.as_deref(), Some("true"));
+        assert_eq!(
+            serde_json::to_value(&body).expect("JSON"),
+            serde_json::json!({"data": {
+                "measurement_id": id, "status": "applied", "plate": "34ABC123", "inspection_id": report,
+                "skipped_points": [{"code": "X", "reason": "unknown_point"}], "idempotent_replay": true,
+            }})
+        );
+    }
+}

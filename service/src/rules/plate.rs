@@ -1,0 +1,225 @@
+//! Turkish number plates: their normal form, and the form people read.
+//!
+//! A plate is a province (01 to 81), one to three letters of `A`–`Z`, and two to five digits. Sent plates come with spaces,
+//! dots, dashes and in any letter case; all of that is taken away before anything is compared or stored.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::fold::fold;
+
+/// The number of Turkey's provinces, which are numbered from 1.
+const PROVINCES: u32 = 81;
+
+/// A plate in its normal form: capitals and digits, nothing between them (`34ABC123`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Plate(String);
+
+/// Why a text is no plate: the first part of it that is wrong, and what would be right.
+///
+/// The text itself is not repeated: a plate is personal data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum PlateError {
+    /// It does not begin with two digits that are a province.
+    #[error("must begin with a province code of two digits from 01 to 81, as in 34 ABC 123")]
+    Province,
+    /// After the province there are not one to three letters of `A`–`Z`.
+    #[error("must have 1 to 3 letters of A-Z after the province code, as in 34 ABC 123")]
+    Letters,
+    /// It does not end in two to five digits.
+    #[error("must end in 2 to 5 digits after the letters, as in 34 ABC 123")]
+    Digits,
+}
+
+impl Plate {
+    /// Normalises a plate as sent: upper-cases it as Turkish keyboards mean it, removes spaces, dots and dashes.
+    ///
+    /// # Errors
+    /// The first part that is wrong, of province, letters and digits.
+    pub fn parse(text: &str) -> Result<Self, PlateError> {
+        let compact: String = text.chars().filter(|c| !is_separator(*c)).collect();
+        // Unicode upper-cases some letters into A–Z that no Turkish keyboard has (`ß` to `SS`): those are no plate letters.
+        let normal = match compact
+            .chars()
+            .all(|c| c.is_ascii() || matches!(c, 'ı' | 'İ' | '\u{307}'))
+        {
+            true => fold(&compact),
+            false => compact,
+        };
+        let (province, letters, digits) = parts(&normal).ok_or(PlateError::Province)?;
+        if !(1..=PROVINCES).contains(&province.parse().unwrap_or_default()) {
+            return Err(PlateError::Province);
+        }
+        if !(1..=3).contains(&letters.len()) || digits.starts_with(|c: char| !c.is_ascii_digit()) {
+            return Err(PlateError::Letters);
+        }
+        if !(2..=5).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(PlateError::Digits);
+        }
+        Ok(Plate(normal))
+    }
+
+    /// The normal form: `34ABC123`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form people read: `34 ABC 123`.
+    pub fn spaced(&self) -> String {
+        spaced(&self.0)
+    }
+}
+
+impl fmt::Display for Plate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for Plate {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Plate> for String {
+    fn from(plate: Plate) -> Self {
+        plate.0
+    }
+}
+
+/// A normalised plate with its three parts set apart: `34ABC123` → `34 ABC 123`.
+///
+/// Meant for plates from the database; a text that is no normalised plate is returned as it is.
+pub fn spaced(normalised: &str) -> String {
+    match parts(normalised) {
+        Some((province, letters, digits)) if !letters.is_empty() && !digits.is_empty() => {
+            format!("{province} {letters} {digits}")
+        }
+        _ => normalised.to_string(),
+    }
+}
+
+/// Splits into two digits, the letters of `A`–`Z` after them, and the rest; `None` unless it begins with two digits.
+fn parts(text: &str) -> Option<(&str, &str, &str)> {
+    let (province, rest) = text.split_at_checked(2)?;
+    if !province.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let end = rest.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(rest.len());
+    let (letters, digits) = rest.split_at(end);
+    Some((province, letters, digits))
+}
+
+/// Spaces, dots and dashes, in the shapes in which keyboards and word processors write them.
+fn is_separator(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '.' | '-' | '\u{2010}'..='\u{2015}' | '\u{2212}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Plate, PlateError, spaced};
+
+    #[test]
+    fn plates_are_normalised() {
+        let table = [
+            ("34ABC123", "34ABC123"),
+            ("34 abc 123", "34ABC123"),
+            (" 34\tabc\u{a0}123 ", "34ABC123"),
+            ("34-ABC-123", "34ABC123"),
+            ("34.ABC.123", "34ABC123"),
+            ("34–ABC—123", "34ABC123"),
+            ("3 4 A B C 1 2 3", "34ABC123"),
+            ("06 iıİ 12", "06III12"),
+            ("06 i\u{307}z 1234", "06IZ1234"),
+            ("01 A 12", "01A12"),
+            ("81 A 12345", "81A12345"),
+            ("35 ZZZ 99", "35ZZZ99"),
+            ("34 wxq 100", "34WXQ100"),
+        ];
+        for (text, normal) in table {
+            assert_eq!(Plate::parse(text).map(String::from).as_deref(), Ok(normal), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_first_part_that_is_wrong() {
+        use PlateError::{Digits, Letters, Province};
+        let table = [
+            ("", Province),
+            ("   ", Province),
+            ("3", Province),
+            ("34", Letters),
+            ("ABCDEF", Province),
+            ("A34BC123", Province),
+            ("00 ABC 123", Province),
+            ("82 ABC 123", Province),
+            ("99 ABC 123", Province),
+            ("1 ABC 123", Province),
+            ("٣٤ ABC 123", Province),
+            ("+4 ABC 123", Province),
+            ("34 123", Letters),
+            ("34 ABCD 123", Letters),
+            ("34 ŞC 123", Letters),
+            ("34 CŞ 123", Letters),
+            ("34 ß 123", Letters),
+            ("34 A_B 123", Letters),
+            ("34 ABC", Digits),
+            ("34 ABC 1", Digits),
+            ("34 ABC 123456", Digits),
+            ("34 ABC 12D", Digits),
+            ("34 ABC 1/23", Digits),
+            ("34 ABC 12٣", Digits),
+            ("34 ABC 123 TR", Digits),
+        ];
+        for (text, error) in table {
+            assert_eq!(Plate::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_says_what_is_right_without_repeating_the_plate() {
+        let message = Plate::parse("35 XYZ").expect_err("no digits").to_string();
+        assert!(message.contains("2 to 5 digits"), "{message}");
+        assert!(!message.contains("XYZ"), "{message}");
+    }
+
+    #[test]
+    fn the_readable_form_sets_the_parts_apart() {
+        assert_eq!(spaced("34ABC123"), "34 ABC 123");
+        assert_eq!(spaced("06A12"), "06 A 12");
+        for other in ["", "3", "34", "34ABC", "34123", "ABC", "şş"] {
+            assert_eq!(spaced(other), other);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_plate_survives_its_readable_form_in_any_case(
+            province in 1u32..=81, letters in "[A-Z]{1,3}", digits in "[0-9]{2,5}", lower in any::<bool>(),
+        ) {
+            let normal = format!("{province:02}{letters}{digits}");
+            let plate = Plate::parse(&normal).expect("a plate");
+            let readable = if lower { plate.spaced().to_lowercase() } else { plate.spaced() };
+            prop_assert_eq!(Plate::parse(&readable), Ok(plate));
+        }
+
+        #[test]
+        fn any_text_is_a_plate_in_normal_form_or_refused(text in any::<String>()) {
+            if let Ok(plate) = Plate::parse(&text) {
+                prop_assert!(plate.as_str().bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
+                prop_assert!((5..=10).contains(&plate.as_str().len()));
+                prop_assert_eq!(Plate::parse(plate.as_str()), Ok(plate.clone()));
+            }
+        }
+
+        #[test]
+        fn texts_near_a_plate_never_panic(text in "[0-9A-Zi\u{307}ıİşß .–-]{0,12}") {
+            let _ = Plate::parse(&text);
+            let _ = spaced(&text);
+        }
+    }
+}
