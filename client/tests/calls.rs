@@ -1,0 +1,362 @@
+//! The client over real HTTP: what it signs, when it tries again, how it follows pages.
+//!
+//! The clock is tokio's, paused: pauses pass at once and are measured exactly.
+
+mod server;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use partner_api_client::{Client, Connector, Error, Exchange, RetryPolicy, describe, inspections, types};
+use partner_api_signing::{Canonical, Secret, body_sha256, canonical_query, split_target, verify};
+use serde_json::json;
+use server::{Received, Server, Step};
+use tokio::time::Instant;
+
+const KEY_ID: &str = "vip_test_ABCDEFGHIJKLMNOPQRSTUV";
+const SECRET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// No limit per attempt: a paused clock would reach it while the network is waited for.
+fn policy() -> RetryPolicy {
+    RetryPolicy {
+        attempt: None,
+        ..RetryPolicy::default()
+    }
+}
+
+fn client(server: &Server, policy: RetryPolicy) -> Client {
+    let connector = Connector::new(&server.base_url, KEY_ID, SECRET).unwrap();
+    connector
+        .http_client(reqwest::Client::new())
+        .retry(policy)
+        .connect()
+        .unwrap()
+}
+
+fn ok() -> Step {
+    let body = json!({
+        "status": "ok", "partner": "01974d1a-7c00-7b21-9a51-6f0c2d3e4f50", "environment": "test",
+        "server_time": "2026-06-15T09:30:00Z"
+    });
+    Step::Answer(200, vec![], body.to_string())
+}
+
+fn created() -> Step {
+    let body = json!({ "data": {
+        "measurement_id": "0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b", "status": "pending", "plate": "34ABC123",
+        "inspection_id": null, "applied_points": [], "idempotent_replay": false
+    }});
+    Step::Answer(201, vec![], body.to_string())
+}
+
+fn refused(status: u16, code: &str, headers: &[&str]) -> Step {
+    let body = json!({ "error": { "code": code, "message": "not now", "request_id": "r-1" } });
+    Step::Answer(
+        status,
+        headers.iter().map(ToString::to_string).collect(),
+        body.to_string(),
+    )
+}
+
+fn package(external_id: Option<&str>) -> types::builder::MeasurementRequest {
+    let measurements: HashMap<_, _> = (0..20)
+        .map(|number| (format!("POINT_{number}"), f64::from(number)))
+        .collect();
+    types::MeasurementRequest::builder()
+        .branch_code("ANK-01")
+        .plate("34 ABC 123")
+        .external_id(external_id.map(|id| id.parse().unwrap()))
+        .measurements(measurements)
+}
+
+#[track_caller]
+fn assert_signed(request: &Received) {
+    let secret: Secret = SECRET.parse().unwrap();
+    let mut line = request.line.split(' ');
+    let method = line.next().unwrap();
+    let (path, query) = split_target(line.next().unwrap());
+    let canonical = Canonical {
+        method,
+        path,
+        canonical_query: &canonical_query(query.as_bytes()).unwrap(),
+        timestamp: request.header("x-partner-timestamp"),
+        nonce: request.header("x-partner-nonce"),
+        body_sha256: &body_sha256(&request.body),
+    };
+    assert_eq!(request.header("x-partner-key-id"), KEY_ID);
+    assert!(
+        verify(&secret, &canonical.render(), request.header("x-partner-signature")),
+        "{request:?}"
+    );
+}
+
+/// All attempts were signed, each with a nonce of its own, and had the same bytes.
+#[track_caller]
+fn assert_attempts(server: &Server, count: usize) {
+    let received = server.received();
+    assert_eq!(received.len(), count);
+    received.iter().for_each(assert_signed);
+    let nonces: HashSet<_> = received
+        .iter()
+        .map(|request| request.header("x-partner-nonce"))
+        .collect();
+    assert_eq!(nonces.len(), count, "a nonce was used twice");
+    assert!(
+        received
+            .windows(2)
+            .all(|pair| pair[0].line == pair[1].line && pair[0].body == pair[1].body)
+    );
+}
+
+#[tokio::test]
+async fn a_query_is_signed_as_it_is_sent() {
+    let empty = json!({ "data": [], "page": { "has_more": false } }).to_string();
+    let server = Server::start(vec![Step::Answer(200, vec![], empty)]).await;
+    let from: chrono::DateTime<chrono::Utc> = "2026-05-01T00:00:00+03:00".parse().unwrap();
+    let client = client(&server, policy());
+    let list = client
+        .list_inspections()
+        .published_from(from)
+        .branch_id("a b/ç&=+~")
+        .limit(std::num::NonZeroU32::MIN);
+    list.send().await.unwrap();
+    assert_attempts(&server, 1);
+    assert!(server.received()[0].line.contains("limit=1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_quota_is_waited_out_as_retry_after_says() {
+    let server = Server::start(vec![refused(429, "rate_limited", &["retry-after: 17"]), ok()]).await;
+    let began = Instant::now();
+    let health = client(&server, policy()).get_health().send().await.unwrap();
+    assert_eq!(health.status, "ok");
+    assert_attempts(&server, 2);
+    let waited = began.elapsed();
+    assert!(
+        (Duration::from_secs(17)..Duration::from_secs(18)).contains(&waited),
+        "{waited:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unavailable_service_is_retried_as_retry_after_says() {
+    let server = Server::start(vec![refused(503, "service_unavailable", &["retry-after: 2"]), ok()]).await;
+    let began = Instant::now();
+    client(&server, policy()).get_health().send().await.unwrap();
+    assert_attempts(&server, 2);
+    assert!(began.elapsed() >= Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_attempt_at_a_measurement_has_the_same_bytes() {
+    let unavailable = || refused(503, "service_unavailable", &["retry-after: 1"]);
+    let steps = vec![
+        Step::HangUp,
+        unavailable(),
+        refused(429, "rate_limited", &["retry-after: 1"]),
+        created(),
+    ];
+    let server = Server::start(steps).await;
+    let answer = client(&server, policy())
+        .submit_measurement()
+        .body(package(Some("M-1")))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 201);
+    assert_attempts(&server, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_measurement_without_an_external_id_is_not_retried_when_its_outcome_is_unknown() {
+    for step in [Step::HangUp, refused(503, "service_unavailable", &["retry-after: 1"])] {
+        let server = Server::start(vec![step, created()]).await;
+        let result = client(&server, policy())
+            .submit_measurement()
+            .body(package(None))
+            .send()
+            .await;
+        assert!(result.is_err(), "{result:?}");
+        assert_attempts(&server, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_measurement_without_an_external_id_is_retried_when_it_was_not_taken() {
+    let server = Server::start(vec![refused(429, "rate_limited", &["retry-after: 1"]), created()]).await;
+    client(&server, policy())
+        .submit_measurement()
+        .body(package(None))
+        .send()
+        .await
+        .unwrap();
+    assert_attempts(&server, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_are_bounded_and_the_last_answer_is_returned() {
+    let server = Server::start(vec![refused(503, "service_unavailable", &[])]).await;
+    let error = client(
+        &server,
+        RetryPolicy {
+            attempts: 3,
+            ..policy()
+        },
+    )
+    .list_organizations()
+    .send()
+    .await
+    .unwrap_err();
+    assert_eq!(error.status().unwrap(), 503);
+    assert_eq!(describe(&error).code(), Some("service_unavailable"));
+    assert_attempts(&server, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_would_end_after_the_total_time_is_not_begun() {
+    let server = Server::start(vec![refused(429, "rate_limited", &["retry-after: 31"]), ok()]).await;
+    let policy = RetryPolicy {
+        total: Duration::from_secs(30),
+        ..policy()
+    };
+    let began = Instant::now();
+    let error = client(&server, policy).get_health().send().await.unwrap_err();
+    assert_eq!(error.status().unwrap(), 429);
+    assert_attempts(&server, 1);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_never_made_is_tried_as_often_as_the_policy_says() {
+    // A port that was free a moment ago: nobody listens there.
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let connector = Connector::new(&format!("http://{address}"), KEY_ID, SECRET).unwrap();
+    let policy = RetryPolicy {
+        attempts: 3,
+        base_pause: Duration::from_secs(1),
+        ..policy()
+    };
+    let client = connector
+        .http_client(reqwest::Client::new())
+        .retry(policy)
+        .connect()
+        .unwrap();
+    let began = Instant::now();
+    let error = client
+        .submit_measurement()
+        .body(package(None))
+        .send()
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::CommunicationError(error) if error.is_connect()),
+        "{error}"
+    );
+    // Two pauses: half of 1 s at least, half of 2 s at least.
+    assert!(began.elapsed() >= Duration::from_millis(1500));
+    assert!(describe(&error).to_string().starts_with("the service was not reached"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_retry_cannot_mend_is_returned_at_once() {
+    for (status, code) in [
+        (400, "invalid_request"),
+        (401, "replay_detected"),
+        (404, "not_found"),
+        (500, "internal_error"),
+    ] {
+        let server = Server::start(vec![refused(status, code, &["retry-after: 1"]), ok()]).await;
+        let error = client(&server, policy()).get_health().send().await.unwrap_err();
+        assert_eq!(error.status().unwrap(), status);
+        assert_attempts(&server, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_sees_every_answer_and_takes_none_away() {
+    let server = Server::start(vec![refused(429, "rate_limited", &["retry-after: 1"]), created()]).await;
+    let seen: Arc<Mutex<Vec<Exchange>>> = Arc::default();
+    let kept = seen.clone();
+    let connector = Connector::new(&server.base_url, KEY_ID, SECRET).unwrap();
+    let client = connector
+        .http_client(reqwest::Client::new())
+        .retry(policy())
+        .observer(move |exchange: &Exchange| kept.lock().unwrap().push(exchange.clone()))
+        .connect()
+        .unwrap();
+    let answer = client.submit_measurement().body(package(None)).send().await.unwrap();
+    assert_eq!(answer.data.plate, "34ABC123");
+    let seen = seen.lock().unwrap();
+    let told: Vec<_> = seen
+        .iter()
+        .map(|exchange| (exchange.operation_id, exchange.attempt, exchange.status.as_u16()))
+        .collect();
+    assert_eq!(told, [("submit_measurement", 1, 429), ("submit_measurement", 2, 201)]);
+    assert_eq!(seen[1].request_body, server.received()[1].body);
+    assert!(!format!("{seen:?}").contains(server.received()[1].header("x-partner-signature")));
+}
+
+fn page(ids: &[&str], next_cursor: Option<&str>, has_more: bool) -> Step {
+    let item = |id: &&str| {
+        json!({
+            "id": id, "report_number": "R-1", "organization_id": id, "branch_id": id, "status": "published",
+            "package_name": "Tam", "overall_score": 84, "final_price_try": "2250.00",
+            "vehicle": {
+                "plate_masked": "***", "vin_masked": "***", "brand": "Volkswagen", "model": "Golf", "year": 2021,
+                "type": "HATCHBACK", "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Beyaz",
+                "mileage_km": 1
+            },
+            "published_at": "2026-06-15T09:30:00Z", "created_at": "2026-06-15T08:05:12Z"
+        })
+    };
+    let mut page = json!({ "has_more": has_more });
+    if let Some(cursor) = next_cursor {
+        page["next_cursor"] = json!(cursor);
+    }
+    let data: Vec<_> = ids.iter().map(item).collect();
+    Step::Answer(200, vec![], json!({ "data": data, "page": page }).to_string())
+}
+
+const FIRST: &str = "0197c2a4-6f00-7d33-8e4f-000000000001";
+const SECOND: &str = "0197c2a4-6f00-7d33-8e4f-000000000002";
+
+#[tokio::test]
+async fn pages_are_followed_with_the_same_filters_to_the_last_one() {
+    for last in [page(&[SECOND], None, true), page(&[SECOND], Some("more"), false)] {
+        let server = Server::start(vec![page(&[FIRST], Some("c/1="), true), last]).await;
+        let client = client(&server, policy());
+        let list = client.list_inspections().status(types::InspectionStatus::Archived);
+        let all: Vec<_> = inspections(list).try_collect().await.unwrap();
+        let ids: Vec<_> = all.iter().map(|report| report.id.to_string()).collect();
+        assert_eq!(ids, [FIRST, SECOND]);
+        let received = server.received();
+        received.iter().for_each(assert_signed);
+        let lines: Vec<_> = received.iter().map(|request| request.line.as_str()).collect();
+        let path = "GET /api/v1/partner/inspections";
+        let first = format!("{path}?status=archived HTTP/1.1");
+        let second = format!("{path}?cursor=c%2F1%3D&status=archived HTTP/1.1");
+        assert_eq!(lines, [first, second]);
+    }
+}
+
+#[tokio::test]
+async fn an_error_ends_the_stream_after_the_reports_before_it() {
+    let server = Server::start(vec![
+        page(&[FIRST], Some("c1"), true),
+        refused(400, "invalid_request", &[]),
+    ])
+    .await;
+    let client = client(&server, policy());
+    let mut reports = std::pin::pin!(inspections(client.list_inspections()));
+    assert!(reports.try_next().await.unwrap().is_some());
+    assert_eq!(
+        describe(&reports.try_next().await.unwrap_err()).code(),
+        Some("invalid_request")
+    );
+    assert!(reports.try_next().await.unwrap().is_none());
+}
