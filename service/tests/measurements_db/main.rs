@@ -1,0 +1,8 @@
+//! Measurements against a real database: what is recorded, what reaches a report, and who wins a race.
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used)]
+
+mod applying;
+mod matching;
+mod replaying;
+mod world;

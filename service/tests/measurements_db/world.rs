@@ -1,0 +1,259 @@
+//! A database with one organisation, its test-line form, one branch, and a partner.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use deadpool_postgres::{Manager, Object, Pool};
+use partner_api::db::measurements::{
+    self, Applied, Branch, NewMeasurement, Point, Replay, SkipReason, Skipped, Submitted,
+};
+use partner_api::db::thresholds;
+use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
+use partner_api::rules::plate::Plate;
+use partner_api::rules::threshold::Bounds;
+use rust_decimal::Decimal;
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+use uuid::Uuid;
+
+pub const PLATE: &str = "34ABC123";
+pub const OPEN: &str = "DRAFT";
+
+/// See above; each test has its own.
+pub struct World {
+    pool: Pool,
+    pub partner: Uuid,
+    pub branch: Branch,
+    template: Uuid,
+    // Dropped last, the server first.
+    _postgres: EmbeddedPostgres,
+    _folder: TempDir,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let folder = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir_in("/tmp")
+            .unwrap();
+        let options = Options {
+            durable: false,
+            max_connections: 10,
+            ..Options::default()
+        };
+        let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
+        let pool = Pool::builder(Manager::new(postgres.config(), NoTls))
+            .max_size(8)
+            .build()
+            .unwrap();
+        let client = pool.get().await.unwrap();
+        let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
+        let mut files: Vec<_> = fs::read_dir(migrations)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        for file in files {
+            client.batch_execute(&fs::read_to_string(file).unwrap()).await.unwrap();
+        }
+        let (partner, template) = (Uuid::now_v7(), Uuid::now_v7());
+        client
+            .execute("INSERT INTO partners (id, name) VALUES ($1, 'maker')", &[&partner])
+            .await
+            .unwrap();
+        for key in ["first", "second"] {
+            let key_sql = "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext)
+                           VALUES ($1, $2, 'test', decode(repeat('00', 24), 'hex'), '')";
+            client.execute(key_sql, &[&key, &partner]).await.unwrap();
+        }
+        let organization_id = organization(&client).await;
+        let branch = branch(&client, organization_id, "IZM-01", true).await;
+        client
+            .execute(
+                "INSERT INTO form_templates (id, organization_id, code, name, score_category, position, is_test_line)
+                 VALUES ($1, $2, 'TEST_LINE', 'Test hattı', 'MECHANICAL', 1, true)",
+                &[&template, &organization_id],
+            )
+            .await
+            .unwrap();
+        let world = World {
+            pool,
+            partner,
+            branch,
+            template,
+            _postgres: postgres,
+            _folder: folder,
+        };
+        for code in ["SLIP_FRONT", "DYNO_MEASURED_HP", "SUSP_FRONT_LEFT"] {
+            world.add_point(code).await;
+        }
+        world.set_bounds("SLIP_FRONT", ["-5", "5", "-7", "7"]).await;
+        world.set_bounds("DYNO_MEASURED_HP", ["0", "", "", ""]).await;
+        world
+    }
+
+    pub async fn client(&self) -> Object {
+        self.pool.get().await.unwrap()
+    }
+
+    pub async fn add_point(&self, code: &str) {
+        let sql = "INSERT INTO form_template_points (id, template_id, code, name, position) VALUES ($1, $2, $3, $3, 1)";
+        self.client()
+            .await
+            .execute(sql, &[&Uuid::now_v7(), &self.template, &code])
+            .await
+            .unwrap();
+    }
+
+    pub async fn set_bounds(&self, code: &str, bounds: [&str; 4]) {
+        let [good_min, good_max, borderline_min, borderline_max] =
+            bounds.map(|bound| (!bound.is_empty()).then(|| bound.parse().unwrap()));
+        let bounds = Bounds {
+            good_min,
+            good_max,
+            borderline_min,
+            borderline_max,
+        };
+        thresholds::set(&self.client().await, self.branch.organization_id, code, &bounds)
+            .await
+            .unwrap();
+    }
+
+    /// A report for the plate, `age` old by the database's clock.
+    pub async fn report(&self, plate: &str, status: &str, age: &str, factory_power_hp: Option<&str>) -> Uuid {
+        let (vehicle, report) = (Uuid::now_v7(), Uuid::now_v7());
+        let client = self.client().await;
+        client
+            .execute(
+                "INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color,
+                                       mileage_km, factory_power_hp)
+                 VALUES ($1, $2, '', '', '', 2020, '', '', '', '', 0, $3::text::numeric)",
+                &[&vehicle, &plate, &factory_power_hp],
+            )
+            .await
+            .unwrap();
+        client
+            .execute(
+                "INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate,
+                                          package_name, package_base_price, base_price, final_price, payment_type,
+                                          snapshot_vin, snapshot_mileage_km, created_at)
+                 VALUES ($1, $1::uuid::text, $2, $3, $4, $5, $6, '', 0, 0, 0, 'CASH', '', 0,
+                         now() - $7::text::interval)",
+                &[
+                    &report,
+                    &self.branch.organization_id,
+                    &self.branch.id,
+                    &vehicle,
+                    &status,
+                    &plate,
+                    &age,
+                ],
+            )
+            .await
+            .unwrap();
+        report
+    }
+
+    pub fn package<'a>(
+        &self,
+        plate: &'a Plate,
+        external_id: Option<&'a str>,
+        points: &'a [Point],
+    ) -> NewMeasurement<'a> {
+        NewMeasurement {
+            partner_id: self.partner,
+            key_id: "first",
+            branch: self.branch,
+            plate,
+            external_id,
+            device_serial: Some("BT-1"),
+            measured_at: None,
+            raw: b"{\"as\": \"sent\"}",
+            points,
+        }
+    }
+
+    /// Sends a package without external id and commits.
+    pub async fn send(&self, plate: &str, points: &[(&str, &str)]) -> (Uuid, Option<(Uuid, Applied)>) {
+        let (plate, points) = (Plate::parse(plate).unwrap(), points_of(points));
+        match self.submit(&self.package(&plate, None, &points)).await {
+            Submitted::Recorded { id, applied } => (id, applied),
+            Submitted::Replayed(replay) => panic!("{replay:?}"),
+        }
+    }
+
+    pub async fn submit(&self, new: &NewMeasurement<'_>) -> Submitted {
+        let mut client = self.client().await;
+        let transaction = client.transaction().await.unwrap();
+        let submitted = measurements::submit(&transaction, new).await.unwrap();
+        transaction.commit().await.unwrap();
+        submitted
+    }
+
+    /// The report's answers: code to status, value and writer.
+    pub async fn answers(&self, report: Uuid) -> BTreeMap<String, (String, Decimal, String)> {
+        let sql = "SELECT p.code, a.status_code, a.numeric_value, a.written_by FROM inspection_form_answers a
+                   JOIN inspection_forms f ON f.id = a.inspection_form_id
+                   JOIN form_template_points p ON p.id = a.point_id WHERE f.inspection_id = $1";
+        let rows = self.client().await.query(sql, &[&report]).await.unwrap();
+        rows.iter()
+            .map(|row| (row.get(0), (row.get(1), row.get(2), row.get(3))))
+            .collect()
+    }
+
+    pub async fn count(&self, sql: &str) -> i64 {
+        self.client().await.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// Returns once a session of the database waits for a lock.
+    pub async fn until_someone_waits(&self) {
+        while self.count("SELECT count(*) FROM pg_locks WHERE NOT granted").await == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+pub async fn organization(client: &Object) -> Uuid {
+    let id = Uuid::now_v7();
+    let sql = "INSERT INTO organizations (id, slug, name, pii_mode) VALUES ($1, $1::uuid::text, '', 'FULL')";
+    client.execute(sql, &[&id]).await.unwrap();
+    id
+}
+
+pub async fn branch(client: &Object, organization_id: Uuid, folded_code: &str, is_active: bool) -> Branch {
+    let id = Uuid::now_v7();
+    let sql = "INSERT INTO branches (id, organization_id, code, code_folded, name, city, district, is_active)
+               VALUES ($1, $2, $3, $3, '', '', '', $4)";
+    client
+        .execute(sql, &[&id, &organization_id, &folded_code, &is_active])
+        .await
+        .unwrap();
+    Branch { id, organization_id }
+}
+
+pub fn points_of(points: &[(&str, &str)]) -> Vec<Point> {
+    points
+        .iter()
+        .map(|(code, text)| Point {
+            code: (*code).into(),
+            value: text.parse().unwrap(),
+            text: (*text).into(),
+        })
+        .collect()
+}
+
+pub fn skipped(code: &str, reason: SkipReason) -> Skipped {
+    Skipped {
+        code: code.into(),
+        reason,
+    }
+}
+
+pub fn replay_of(submitted: Submitted) -> Replay {
+    match submitted {
+        Submitted::Replayed(replay) => replay,
+        Submitted::Recorded { .. } => panic!("{submitted:?}"),
+    }
+}
