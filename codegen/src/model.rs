@@ -60,6 +60,8 @@ pub struct Operation {
     pub successes: Vec<Success>,
     /// Error statuses with their codes.
     pub errors: Vec<(u16, Vec<String>)>,
+    /// The types of error bodies.
+    pub error_types: Vec<Ident>,
     /// `x-` members with text values, handed on to the server as they are.
     pub extensions: Vec<(String, String)>,
     /// The place of the operation, for refusals.

@@ -97,7 +97,10 @@ impl Serialize for ExactNumber {
 
 impl From<Decimal> for ExactNumber {
     fn from(value: Decimal) -> Self {
-        ExactNumber { text: value.to_string(), value }
+        ExactNumber {
+            text: value.to_string(),
+            value,
+        }
     }
 }
 

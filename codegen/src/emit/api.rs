@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::{derived, docs, operation_ident};
+use super::{derived, docs, imports, operation_ident};
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
@@ -17,19 +17,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
     } else {
         quote! { { tag_config = { tags = { #(#tags),* }, policy = EndpointTagPolicy::Any } } }
     };
-    let import = if api.tags.is_empty() {
-        quote! {}
-    } else {
-        quote! { use dropshot::EndpointTagPolicy; }
-    };
-    quote! {
-        use dropshot::{Header, Path, Query, RequestContext, TypedBody, UntypedBody};
-        #import
-
-        use super::responses::*;
-        use super::types::*;
-        use crate::error::ApiError;
-
+    let code = quote! {
         #about
         #[dropshot::api_description #tag_config]
         pub trait Api {
@@ -38,6 +26,36 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 
             #(#methods)*
         }
+    };
+    let imports = imports(
+        &[
+            "dropshot::EndpointTagPolicy",
+            "dropshot::Header",
+            "dropshot::Path",
+            "dropshot::Query",
+            "dropshot::RequestContext",
+            "dropshot::TypedBody",
+            "dropshot::UntypedBody",
+        ],
+        &code,
+    );
+    let types = types_import(api);
+    quote! {
+        #imports
+        use super::responses::*;
+        #types
+        use crate::error::ApiError;
+
+        #code
+    }
+}
+
+/// Operations without parameters and bodies name no type of the document.
+pub(super) fn types_import(api: &Api) -> TokenStream {
+    if api.operations.iter().any(|operation| !arguments(operation).is_empty()) {
+        quote! { use super::types::*; }
+    } else {
+        quote! {}
     }
 }
 

@@ -3,21 +3,12 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::{api, derived, operation_ident};
+use super::{api, derived, imports, operation_ident};
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(all: &Api) -> TokenStream {
     let methods = all.operations.iter().map(method);
-    quote! {
-        use dropshot::{ApiDescription, ApiDescriptionBuildErrors, Header, Path, Query, RequestContext, TypedBody, UntypedBody};
-
-        use super::api::{Api, api_mod};
-        use super::responses::*;
-        use super::types::*;
-        use crate::context::Context;
-        use crate::error::ApiError;
-        use crate::front_door::caller;
-
+    let code = quote! {
         /// Hands each request to `endpoints::<tag>::<operation_id>::handle`, with who called.
         pub enum Dispatch {}
 
@@ -34,6 +25,31 @@ pub(super) fn tokens(all: &Api) -> TokenStream {
 
             #(#methods)*
         }
+    };
+    let imports = imports(
+        &[
+            "dropshot::ApiDescription",
+            "dropshot::ApiDescriptionBuildErrors",
+            "dropshot::Header",
+            "dropshot::Path",
+            "dropshot::Query",
+            "dropshot::RequestContext",
+            "dropshot::TypedBody",
+            "dropshot::UntypedBody",
+        ],
+        &code,
+    );
+    let types = api::types_import(all);
+    quote! {
+        #imports
+        use super::api::{Api, api_mod};
+        use super::responses::*;
+        #types
+        use crate::context::Context;
+        use crate::error::ApiError;
+        use crate::front_door::caller;
+
+        #code
     }
 }
 

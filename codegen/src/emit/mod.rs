@@ -9,7 +9,9 @@ mod operations;
 mod responses;
 mod types;
 
-use proc_macro2::TokenStream;
+use std::collections::BTreeSet;
+
+use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 
 use crate::Problem;
@@ -123,6 +125,29 @@ fn docs(text: &str) -> TokenStream {
         }
     }
     quote! { #(#[doc = #lines])* }
+}
+
+/// `use` items for those of `names` (full paths) whose last part occurs in `code`.
+fn imports(names: &[&str], code: &TokenStream) -> TokenStream {
+    let mut found = BTreeSet::new();
+    identifiers(code, &mut found);
+    let used = names
+        .iter()
+        .filter(|name| found.contains(name.rsplit("::").next().unwrap_or_default()));
+    let paths = used.filter_map(|name| syn::parse_str::<syn::Path>(name).ok());
+    quote! { #(use #paths;)* }
+}
+
+fn identifiers(code: &TokenStream, found: &mut BTreeSet<String>) {
+    for tree in code.clone() {
+        match tree {
+            TokenTree::Ident(ident) => {
+                found.insert(ident.to_string());
+            }
+            TokenTree::Group(group) => identifiers(&group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
 }
 
 /// A name made of an operation's id and a suffix.

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use serde_json::{Map, Value, json};
 
-use super::{derived, docs, fields};
+use super::{derived, docs, fields, imports};
 use crate::model::{Api, Field, Operation, Shape, TypeDefinition};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
@@ -14,18 +14,30 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         .filter(|definition| definition.in_requests || definition.in_responses)
         .map(definition);
     let parameters = api.operations.iter().map(parameters);
-    quote! {
-        use chrono::{DateTime, Utc};
-        use codegen_runtime::{ArrayRules, ExactNumber, MapRules, NumberRules, StringRules, body, param, schema};
-        use rust_decimal::Decimal;
-        use schemars::JsonSchema;
-        use schemars::r#gen::SchemaGenerator;
-        use schemars::schema::Schema;
-        use serde::{Deserialize, Deserializer, Serialize};
-
-        #(#definitions)*
-        #(#parameters)*
-    }
+    let code = quote! { #(#definitions)* #(#parameters)* };
+    let imports = imports(
+        &[
+            "chrono::DateTime",
+            "chrono::Utc",
+            "codegen_runtime::ArrayRules",
+            "codegen_runtime::ExactNumber",
+            "codegen_runtime::MapRules",
+            "codegen_runtime::NumberRules",
+            "codegen_runtime::StringRules",
+            "codegen_runtime::body",
+            "codegen_runtime::param",
+            "codegen_runtime::schema",
+            "rust_decimal::Decimal",
+            "schemars::JsonSchema",
+            "schemars::r#gen::SchemaGenerator",
+            "schemars::schema::Schema",
+            "serde::Deserialize",
+            "serde::Deserializer",
+            "serde::Serialize",
+        ],
+        &code,
+    );
+    quote! { #imports #code }
 }
 
 fn definition(definition: &TypeDefinition) -> TokenStream {
@@ -85,13 +97,18 @@ fn definition(definition: &TypeDefinition) -> TokenStream {
 /// A type's schema is the document's own, and the schemas it refers to come with it.
 fn json_schema(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident]) -> TokenStream {
     let json = schema.to_string();
+    let generator = if refers_to.is_empty() {
+        quote! { _ }
+    } else {
+        quote! { generator }
+    };
     quote! {
         impl JsonSchema for #ident {
             fn schema_name() -> String {
                 #name.to_string()
             }
 
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            fn json_schema(#generator: &mut SchemaGenerator) -> Schema {
                 #(schema::register::<#refers_to>(generator);)*
                 schema::embedded(#json)
             }

@@ -103,6 +103,7 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         {
             named(&parameter.ty, &mut requests);
         }
+        responses.extend(operation.error_types.iter().cloned());
         for success in &operation.successes {
             if let ResponseContent::Json(ident) = &success.content {
                 responses.insert(ident.clone());

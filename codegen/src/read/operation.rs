@@ -33,7 +33,11 @@ pub fn operation(path: &str, method: &str, item: &Node<'_>, node: &Node<'_>) -> 
         }
     }
     let [path_parameters, query_parameters, header_parameters] = parameters(path, item, node)?;
-    let (successes, errors) = responses(&node.need("responses")?)?;
+    let Responses {
+        successes,
+        errors,
+        error_types,
+    } = responses(&node.need("responses")?)?;
     let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
     let description = schema::docs(node)?;
     if !description.is_empty() {
@@ -62,6 +66,7 @@ pub fn operation(path: &str, method: &str, item: &Node<'_>, node: &Node<'_>) -> 
         body: node.get("requestBody").map(|body| request_body(&body)).transpose()?,
         successes,
         errors,
+        error_types,
         extensions,
         pointer: node.pointer().to_string(),
     })
@@ -167,11 +172,15 @@ fn request_body(node: &Node<'_>) -> Result<RequestBody, Problem> {
     }
 }
 
-type Responses = (Vec<Success>, Vec<(u16, Vec<String>)>);
+#[derive(Default)]
+struct Responses {
+    successes: Vec<Success>,
+    errors: Vec<(u16, Vec<String>)>,
+    error_types: Vec<proc_macro2::Ident>,
+}
 
 fn responses(node: &Node<'_>) -> Result<Responses, Problem> {
-    let mut successes = Vec::new();
-    let mut errors = Vec::new();
+    let mut all = Responses::default();
     for (status, place) in node.members()? {
         if status.starts_with("x-") {
             continue;
@@ -183,7 +192,7 @@ fn responses(node: &Node<'_>) -> Result<Responses, Problem> {
         })?;
         let response = place.resolved()?;
         match code {
-            200..=299 => successes.push(success(code, &response)?),
+            200..=299 => all.successes.push(success(code, &response)?),
             400..=599 => {
                 let mut codes = Vec::new();
                 if let Some(list) = response.get("x-error-codes") {
@@ -191,15 +200,21 @@ fn responses(node: &Node<'_>) -> Result<Responses, Problem> {
                         codes.push(item.text()?.to_string());
                     }
                 }
-                errors.push((code, codes));
+                all.errors.push((code, codes));
+                // An error without a body, or with one that is not JSON, is the server's own affair.
+                if let ResponseContent::Json(ident) = success(code, &response)?.content
+                    && !all.error_types.contains(&ident)
+                {
+                    all.error_types.push(ident);
+                }
             }
             _ => return Err(place.refuse(format!("status {code} is not supported"))),
         }
     }
-    if successes.is_empty() {
+    if all.successes.is_empty() {
         return Err(node.refuse("an operation needs a success response"));
     }
-    Ok((successes, errors))
+    Ok(all)
 }
 
 fn success(status: u16, node: &Node<'_>) -> Result<Success, Problem> {
