@@ -33,7 +33,6 @@ CREATE INDEX branches_by_organization ON branches (organization_id, code);
 
 CREATE TABLE partners (
     id         uuid PRIMARY KEY,
-    -- The partner identifier that GET /health answers.
     name       text NOT NULL UNIQUE,
     is_enabled boolean NOT NULL DEFAULT true,
     created_at timestamptz NOT NULL DEFAULT now()
@@ -170,13 +169,17 @@ CREATE TABLE inspections (
     FOREIGN KEY (branch_id, organization_id) REFERENCES branches (id, organization_id),
     CHECK (published_at IS NOT NULL OR status NOT IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED'))
 );
--- The list's order. `visible` ones by organisation and by branch, for the query shapes of db::inspections.
-CREATE INDEX inspections_by_organization ON inspections (organization_id, created_at DESC, id DESC)
+-- The list's order, by organisation and by branch, for the query shapes of db::inspections. `published_at` is in them so
+-- that a walk past reports outside a range of it never touches the table (ten times faster; script/bench-list).
+CREATE INDEX inspections_by_organization ON inspections (organization_id, created_at DESC, id DESC) INCLUDE (published_at)
     WHERE status IN ('PUBLISHED', 'ARCHIVED');
-CREATE INDEX inspections_by_branch ON inspections (branch_id, created_at DESC, id DESC)
+CREATE INDEX inspections_by_branch ON inspections (branch_id, created_at DESC, id DESC) INCLUDE (published_at)
     WHERE status IN ('PUBLISHED', 'ARCHIVED');
-CREATE INDEX inspections_by_organization_status ON inspections (organization_id, status, created_at DESC, id DESC);
-CREATE INDEX inspections_by_branch_status ON inspections (branch_id, status, created_at DESC, id DESC);
+CREATE INDEX inspections_by_organization_status ON inspections (organization_id, status, created_at DESC, id DESC)
+    INCLUDE (published_at);
+CREATE INDEX inspections_by_branch_status ON inspections (branch_id, status, created_at DESC, id DESC)
+    INCLUDE (published_at);
+-- A range of `published_at` with few reports in it: the incremental sync.
 CREATE INDEX inspections_by_organization_published ON inspections (organization_id, published_at DESC)
     WHERE status IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED');
 CREATE INDEX inspections_by_branch_published ON inspections (branch_id, published_at DESC)

@@ -1,0 +1,56 @@
+//! The state that requests share.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use deadpool_postgres::{Object, Pool};
+use partner_api_signing::Environment;
+
+use crate::db::DbError;
+use crate::front_door::FrontDoor;
+use crate::storage::Storage;
+
+/// The state that requests share; cheap to clone.
+#[derive(Clone)]
+pub struct Context(Arc<State>);
+
+/// What a [`Context`] holds.
+pub struct State {
+    /// Connections for reads, and for transactions that write.
+    pub pool: Pool,
+    /// Photos and PDFs.
+    pub storage: Storage,
+    /// The address under which partners reach the service, without a slash at its end.
+    pub public_url: String,
+    /// The deployment's environment.
+    pub environment: Environment,
+    /// The key that authenticates cursors.
+    pub cursor_key: [u8; 32],
+    /// The published document as JSON.
+    pub spec_json: String,
+    /// The one place every request passes.
+    pub front_door: FrontDoor,
+}
+
+impl Context {
+    /// Shares a state.
+    pub fn new(state: State) -> Self {
+        Context(Arc::new(state))
+    }
+
+    /// A connection, after a bounded wait.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub async fn db(&self) -> Result<Object, DbError> {
+        Ok(self.pool.get().await?)
+    }
+}
+
+impl Deref for Context {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}

@@ -1,0 +1,53 @@
+//! The SQL of the service, a module per resource: statements as consts beside their row mapping; nothing of HTTP.
+
+use thiserror::Error;
+
+pub mod branches;
+pub mod forms;
+pub mod inspections;
+pub mod measurements;
+pub mod migrate;
+pub mod organizations;
+pub mod photos;
+pub mod pool;
+pub mod thresholds;
+
+/// Why a query could not be answered.
+#[derive(Debug, Error)]
+pub enum DbError {
+    /// No connection within the bounded wait, or none could be made.
+    #[error("no database connection: {0}")]
+    Pool(#[from] deadpool_postgres::PoolError),
+    /// The database refused or lost a statement.
+    #[error("query failed: {0}")]
+    Query(#[from] tokio_postgres::Error),
+    /// A row does not hold what the schema promises.
+    #[error("unexpected data in {table}: {detail}")]
+    Data {
+        /// The table the row came from.
+        table: &'static str,
+        /// What is wrong with it; no personal data.
+        detail: String,
+    },
+}
+
+impl DbError {
+    /// Whether trying again may help: no connection, a lost one, a statement that took too long, a database that is
+    /// starting, stopping or a standby.
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            DbError::Pool(_) => true,
+            DbError::Query(error) => match error.code() {
+                // Classes 08 connection, 40 rolled back, 53 resources, 57 operator's doing, 58 system error;
+                // 55P03 lock not available, 25006 read-only, 25P03 idle in transaction.
+                Some(state) => {
+                    ["08", "40", "53", "57", "58"].contains(&&state.code()[..2])
+                        || ["55P03", "25006", "25P03"].contains(&state.code())
+                }
+                // Without a code the connection itself failed, or a value did not convert.
+                None => error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>()),
+            },
+            DbError::Data { .. } => false,
+        }
+    }
+}

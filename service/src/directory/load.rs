@@ -1,0 +1,104 @@
+//! Reading keys and grants from the database.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use ipnet::IpNet;
+use partner_api_signing::Environment;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{AllowlistMode, Grant, Key, Scope};
+use crate::db::DbError;
+use crate::secrets::MasterKey;
+
+const VERSION: &str = "SELECT version FROM directory_version";
+
+/// Keys that can be used now or until they expire; expiry is checked at each use.
+const KEYS: &str = "\
+SELECT k.key_id, k.partner_id, p.name, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, k.allowlist,
+       k.allowlist_mode, k.expires_at
+FROM api_keys k
+JOIN partners p ON p.id = k.partner_id
+WHERE k.environment = $1 AND k.revoked_at IS NULL AND p.is_enabled";
+
+const GRANTS: &str = "\
+SELECT g.partner_id, g.organization_id, g.all_branches,
+       array_remove(array_agg(b.branch_id ORDER BY b.branch_id), NULL) AS branches
+FROM grants g
+LEFT JOIN grant_branches b USING (partner_id, organization_id)
+GROUP BY g.partner_id, g.organization_id, g.all_branches
+ORDER BY g.partner_id, g.organization_id";
+
+/// All statements, by name.
+pub const STATEMENTS: &[(&str, &str)] =
+    &[("directory::VERSION", VERSION), ("directory::KEYS", KEYS), ("directory::GRANTS", GRANTS)];
+
+pub(super) async fn version(client: &Object) -> Result<i64, DbError> {
+    let statement = client.prepare_cached(VERSION).await?;
+    Ok(client.query_one(&statement, &[]).await?.get(0))
+}
+
+pub(super) async fn keys(
+    client: &Object,
+    environment: Environment,
+    master_key: &MasterKey,
+) -> Result<HashMap<String, Arc<Key>>, DbError> {
+    let statement = client.prepare_cached(GRANTS).await?;
+    let mut grants: HashMap<Uuid, Vec<Grant>> = HashMap::new();
+    for row in client.query(&statement, &[]).await? {
+        let all_branches: bool = row.get("all_branches");
+        let branches: Vec<Uuid> = row.get("branches");
+        grants.entry(row.get("partner_id")).or_default().push(Grant {
+            organization_id: row.get("organization_id"),
+            branches: if all_branches { None } else { Some(branches) },
+        });
+    }
+    let statement = client.prepare_cached(KEYS).await?;
+    let mut scopes: HashMap<Uuid, Arc<Scope>> = HashMap::new();
+    let mut keys = HashMap::new();
+    for row in client.query(&statement, &[&environment.as_str()]).await? {
+        let partner_id: Uuid = row.get("partner_id");
+        let scope = scopes.entry(partner_id).or_insert_with(|| {
+            let grants = grants.remove(&partner_id).unwrap_or_default();
+            Arc::new(Scope { partner_id, partner_name: row.get("name"), grants })
+        });
+        let key_id: String = row.get("key_id");
+        match key(&row, &key_id, scope.clone(), master_key) {
+            Ok(key) => {
+                keys.insert(key_id, Arc::new(key));
+            }
+            // One bad row must not lock everyone out.
+            Err(reason) => tracing::error!(key_id, reason, "a key cannot be used"),
+        }
+    }
+    Ok(keys)
+}
+
+fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey) -> Result<Key, String> {
+    let nonce: &[u8] = row.get("secret_nonce");
+    let ciphertext: &[u8] = row.get("secret_ciphertext");
+    let secret = master_key
+        .open(key_id, nonce, ciphertext)
+        .map_err(|error| format!("its secret does not open under this master key: {error}"))?;
+    let mut allowlist = Vec::new();
+    for block in row.get::<_, Vec<String>>("allowlist") {
+        let block: IpNet = block.parse().map_err(|_| format!("`{block}` in its allowlist is no CIDR block"))?;
+        allowlist.push(block);
+    }
+    let allowlist_mode = match row.get::<_, &str>("allowlist_mode") {
+        "report" => AllowlistMode::Report,
+        _ => AllowlistMode::Enforce,
+    };
+    Ok(Key {
+        id: key_id.to_string(),
+        secret,
+        scopes: row.get("scopes"),
+        rate_limit: u32::try_from(row.get::<_, i32>("rate_limit")).unwrap_or(u32::MAX),
+        allowlist,
+        allowlist_mode,
+        expires_at: row.get("expires_at"),
+        scope,
+    })
+}

@@ -1,0 +1,23 @@
+//! `GET /api/v1/partner/health` (contract, section 2.2): no database query, and it answers while the database is down.
+
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::responses::GetHealthResponse;
+use crate::generated::types::{Environment, Health};
+
+/// Answers who called, where, and the server's time.
+///
+/// # Errors
+/// None.
+pub async fn handle(context: &Context, caller: &Caller) -> Result<GetHealthResponse, ApiError> {
+    Ok(GetHealthResponse::Ok(Health {
+        status: "ok".into(),
+        partner: caller.scope.partner_id,
+        environment: match context.environment {
+            partner_api_signing::Environment::Test => Environment::Test,
+            partner_api_signing::Environment::Live => Environment::Live,
+        },
+        server_time: chrono::Utc::now(),
+    }))
+}

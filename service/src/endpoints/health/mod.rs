@@ -1,0 +1,3 @@
+//! `GET /health`.
+
+pub mod get_health;

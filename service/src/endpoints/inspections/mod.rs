@@ -1,0 +1,88 @@
+//! Inspection reports: the list, and one report with what belongs to it.
+
+pub mod get_inspection;
+pub mod get_inspection_forms;
+pub mod get_inspection_pdf;
+pub mod get_inspection_photos;
+pub mod list_inspections;
+
+use crate::db::inspections::{self, Sources, Status, Visible};
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::types::{self, InspectionStatus};
+use crate::rules::id;
+use crate::rules::privacy::PiiMode;
+use crate::storage::StorageError;
+
+/// The one answer for a report that does not exist, is out of scope, or is in a status that partners do not see.
+fn not_found() -> ApiError {
+    ApiError::not_found("no such inspection")
+}
+
+/// The report that a path names, if the partner sees it; else [`not_found`].
+async fn visible(client: &deadpool_postgres::Object, caller: &Caller, id: &str) -> Result<Visible, ApiError> {
+    let id = id::parse(id).ok_or_else(not_found)?;
+    inspections::find(client, &Sources::of(&caller.scope), id)
+        .await?
+        .ok_or_else(not_found)
+}
+
+/// The answer when what the database names cannot be had from the storage; the cause is logged here.
+fn storage_failed(error: &StorageError) -> ApiError {
+    match error {
+        StorageError::Store(_) => {
+            tracing::warn!(%error, "the storage is unavailable");
+            ApiError::unavailable()
+        }
+        _ => {
+            tracing::error!(%error, "a stored object cannot be used");
+            ApiError::internal()
+        }
+    }
+}
+
+/// A vehicle as its organisation's mode shows it.
+fn vehicle(vehicle: inspections::Vehicle, mode: PiiMode) -> types::Vehicle {
+    types::Vehicle {
+        plate_masked: mode.plate(&vehicle.plate),
+        vin_masked: mode.vin(&vehicle.vin),
+        brand: vehicle.brand,
+        model: vehicle.model,
+        year: vehicle.year,
+        r#type: vehicle.body_type,
+        fuel_type: vehicle.fuel_type,
+        transmission: vehicle.transmission,
+        color: vehicle.color,
+        mileage_km: vehicle.mileage_km,
+    }
+}
+
+impl From<Status> for InspectionStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Published => Self::Published,
+            Status::Archived => Self::Archived,
+            Status::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<InspectionStatus> for Status {
+    fn from(status: InspectionStatus) -> Self {
+        match status {
+            InspectionStatus::Published => Self::Published,
+            InspectionStatus::Archived => Self::Archived,
+            InspectionStatus::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<PiiMode> for types::PiiMode {
+    fn from(mode: PiiMode) -> Self {
+        match mode {
+            PiiMode::None => Self::None,
+            PiiMode::Masked => Self::Masked,
+            PiiMode::Full => Self::Full,
+        }
+    }
+}

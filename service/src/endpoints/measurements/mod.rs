@@ -1,0 +1,3 @@
+//! Test-line measurements.
+
+pub mod submit_measurement;

@@ -1,0 +1,4 @@
+//! Organisations and their branches.
+
+pub mod list_branches;
+pub mod list_organizations;

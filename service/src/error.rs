@@ -1,0 +1,140 @@
+//! The one error type at the API's edge.
+
+use std::fmt;
+use std::time::Duration;
+
+use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Serialize, Serializer};
+
+use crate::db::DbError;
+use crate::generated::errors::ErrorCode;
+use crate::generated::types;
+
+/// A refusal or failure as the caller sees it (contract, section 7). The front door adds the request id and makes the
+/// envelope. Messages carry no cause from inside: a cause is logged where it occurs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiError {
+    /// The error code; it decides the status.
+    pub code: ErrorCode,
+    /// What is wrong, and what to do, for the partner's engineer.
+    pub message: String,
+    /// `Retry-After`, in whole seconds, where the code asks for it.
+    pub retry_after: Option<Duration>,
+    /// `Allow`, for 405.
+    pub allow: Option<String>,
+}
+
+impl ApiError {
+    /// An error of this code.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        ApiError { code, message: message.into(), retry_after: None, allow: None }
+    }
+
+    /// 400: the message names the parameter or member and says what is wrong with it.
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// 404: the message must be the same for what does not exist and what is out of scope.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::NotFound, message)
+    }
+
+    /// 500; the cause has been logged.
+    pub fn internal() -> Self {
+        Self::new(
+            ErrorCode::InternalError,
+            "the service failed to answer; if it happens again, tell the operator this request_id",
+        )
+    }
+
+    /// 503: the database or the object store is out of reach or busy.
+    pub fn unavailable() -> Self {
+        ApiError {
+            retry_after: Some(Duration::from_secs(1)),
+            ..Self::new(ErrorCode::ServiceUnavailable, "the service is busy or under repair; try again after Retry-After")
+        }
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> u16 {
+        self.code.status()
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Dropshot's extractors fail with an `HttpError`: of what they refuse, only the text is theirs.
+impl From<HttpError> for ApiError {
+    fn from(error: HttpError) -> Self {
+        match error.status_code.as_u16() {
+            404 => Self::not_found("there is nothing at this path"),
+            status @ 400..=499 => {
+                tracing::debug!(status, "refused by an extractor");
+                Self::invalid_request(extractor_message(&error.external_message))
+            }
+            status => {
+                tracing::error!(status, cause = %error.internal_message, "dropshot failed");
+                Self::internal()
+            }
+        }
+    }
+}
+
+/// Dropshot's wording without its own preface; a missing content type gets the remedy.
+fn extractor_message(message: &str) -> String {
+    for preface in ["unable to parse query string: ", "bad parameter in URL path: "] {
+        if let Some(rest) = message.strip_prefix(preface) {
+            return rest.to_string();
+        }
+    }
+    match message.strip_prefix("unable to parse JSON body: ") {
+        Some(rest) => format!("body: {rest}"),
+        None => message.to_string(),
+    }
+}
+
+impl From<DbError> for ApiError {
+    fn from(error: DbError) -> Self {
+        if error.is_unavailable() {
+            tracing::warn!(%error, "the database is unavailable");
+            return Self::unavailable();
+        }
+        tracing::error!(%error, "a query failed");
+        Self::internal()
+    }
+}
+
+impl HttpResponseError for ApiError {
+    // Dropshot asks for the status exactly when it turns an error into a response whose type it keeps to itself.
+    // Here, and only here, the error is carried out to the front door.
+    fn status_code(&self) -> ErrorStatusCode {
+        crate::front_door::carry_out(self);
+        ErrorStatusCode::from_u16(self.status()).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// Never sent as it is: what is sent is the envelope. Dropshot requires it.
+impl Serialize for ApiError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code.as_str())
+    }
+}
+
+/// In Dropshot's document an error is the contract's envelope.
+impl JsonSchema for ApiError {
+    fn schema_name() -> String {
+        types::Error::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        types::Error::json_schema(generator)
+    }
+}

@@ -1,0 +1,74 @@
+//! What is served unsigned: the published document, and the links that the embedded file store signed.
+
+use dropshot::Body;
+use http::{HeaderValue, Method, Response, StatusCode, header};
+
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::generated::errors::ErrorCode;
+
+/// The document as written.
+pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
+
+/// Answers a request outside the API's root.
+///
+/// # Errors
+/// 404, or 405 for what is not GET or HEAD.
+pub(super) async fn answer(context: &Context, request: &hyper::Request<Body>) -> Result<Response<Body>, ApiError> {
+    let path = request.uri().path();
+    let known = matches!(path, "/openapi.yaml" | "/openapi.json") || path.starts_with("/files/");
+    if known && !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Err(ApiError {
+            allow: Some("GET, HEAD".into()),
+            ..ApiError::new(ErrorCode::MethodNotAllowed, "only GET and HEAD are possible here; this path has GET, HEAD")
+        });
+    }
+    let mut response = match path {
+        "/openapi.yaml" => text("application/yaml", SPEC_YAML),
+        "/openapi.json" => text("application/json", &context.spec_json),
+        _ => match path.strip_prefix("/files/") {
+            Some(key) => file(context, key, request.uri().query().unwrap_or_default()).await?,
+            None => {
+                return Err(ApiError::not_found(
+                    "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
+                ));
+            }
+        },
+    };
+    if request.method() == Method::HEAD {
+        *response.body_mut() = Body::empty();
+    }
+    Ok(response)
+}
+
+fn text(content_type: &'static str, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.to_string()));
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // The document and what tries it out may live on other hosts; there is nothing secret in it.
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
+async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body>, ApiError> {
+    // Forged, expired and missing are not told apart.
+    let gone = || ApiError::not_found("there is no such file, or its link has expired; ask the API for a new link");
+    let field = |name: &str| {
+        query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default().to_string()
+    };
+    let expires = field("expires").parse::<i64>().map_err(|_| gone())?;
+    context.storage.verify_link(key, expires, &field("signature"), chrono::Utc::now()).map_err(|error| {
+        tracing::debug!(%error, "a file link was refused");
+        gone()
+    })?;
+    let object = context.storage.stream(key).await.map_err(|error| {
+        tracing::warn!(%error, "a linked file could not be read");
+        gone()
+    })?;
+    let (content_type, content_length) = (object.content_type.clone(), object.content_length);
+    let mut response = Response::new(object.into_body());
+    let content_type = HeaderValue::from_str(&content_type).map_err(|_| ApiError::internal())?;
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(content_length));
+    Ok(response)
+}

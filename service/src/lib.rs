@@ -1,0 +1,22 @@
+//! The partner API's service: library and binary.
+//!
+//! A request's way in is three rooms long: [`front_door`] → [`endpoints`] → [`db`]. What two endpoints share is pure and
+//! lives in [`rules`], or is SQL and lives in [`db`]. [`generated`] comes from the OpenAPI document and is never edited.
+
+pub mod context;
+pub mod config;
+pub mod db;
+pub mod directory;
+pub mod embedded_postgres;
+pub mod endpoints;
+pub mod error;
+pub mod front_door;
+// Formatted by the generator.
+#[rustfmt::skip]
+pub mod generated;
+pub mod logging;
+pub mod rules;
+pub mod sandbox;
+pub mod secrets;
+pub mod server;
+pub mod storage;

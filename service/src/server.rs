@@ -1,0 +1,159 @@
+//! The running service.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use dropshot::{ConfigDropshot, HandlerTaskMode, HttpServer, ServerBuilder};
+use partner_api_signing::Environment;
+use thiserror::Error;
+use tokio::task::JoinSet;
+
+use crate::context::{Context, State};
+use crate::db::DbError;
+use crate::directory::Directory;
+use crate::front_door::address::TrustedProxies;
+use crate::front_door::{self, Admission, FrontDoor, IpLimit, MAX_BODY_BYTES, Settings, nonces, public};
+use crate::secrets::{MasterKey, purpose};
+use crate::storage::{Storage, StorageError};
+
+/// What a server is made of.
+pub struct ServerParts {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The address under which partners reach it; `None` is `http://` and where it listens.
+    pub public_url: Option<String>,
+    /// The deployment's environment.
+    pub environment: Environment,
+    /// Connections for requests.
+    pub pool: Pool,
+    /// Connections for admission and the keys, so that neither waits behind requests.
+    pub admission_pool: Pool,
+    /// Makes the object storage, given the public URL under which links are served.
+    pub storage: Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>,
+    /// Opens secrets, and derives the key of cursors.
+    pub master_key: MasterKey,
+    /// Requests per minute and address; 0 is no limit.
+    pub ip_limit: u32,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: TrustedProxies,
+    /// The time in which a body must have arrived.
+    pub body_timeout: Duration,
+    /// The time in which a request must have been answered.
+    pub request_timeout: Duration,
+}
+
+/// Why a server did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The database did not answer, or is not migrated.
+    #[error("the database cannot be used: {0}")]
+    Db(#[from] DbError),
+    /// The object storage cannot be used.
+    #[error("the object storage cannot be used: {0}")]
+    Storage(#[from] StorageError),
+    /// The generated API does not register with Dropshot.
+    #[error("the API does not register: {0}")]
+    Api(String),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {reason}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        reason: String,
+    },
+    /// The document does not convert to JSON.
+    #[error("the published document is not YAML: {0}")]
+    Document(String),
+}
+
+/// A server at work.
+pub struct RunningServer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The address under which partners reach it.
+    pub public_url: String,
+    /// The state that its requests share.
+    pub context: Context,
+    server: HttpServer<Context>,
+    background: JoinSet<()>,
+}
+
+/// Starts a server.
+///
+/// # Errors
+/// When the database does not answer, or the address is taken.
+pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
+    nonces::look_after_partitions(&parts.admission_pool).await?;
+    let directory = Directory::load(&parts.admission_pool, parts.environment, parts.master_key.clone()).await?;
+    let listen = with_port(parts.listen)?;
+    let public_url =
+        parts.public_url.unwrap_or_else(|| format!("http://{listen}")).trim_end_matches('/').to_string();
+    let settings = Settings {
+        environment: parts.environment,
+        trusted_proxies: parts.trusted_proxies,
+        body_timeout: parts.body_timeout,
+        request_timeout: parts.request_timeout,
+    };
+    let admission = Admission::start(parts.admission_pool.clone());
+    let front_door = FrontDoor::new(settings, IpLimit::new(parts.ip_limit), directory.clone(), admission)
+        .map_err(|error| StartError::Api(error.to_string()))?;
+    let spec: serde_json::Value =
+        serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
+    let context = Context::new(State {
+        pool: parts.pool,
+        storage: (parts.storage)(&public_url)?,
+        public_url: public_url.clone(),
+        environment: parts.environment,
+        cursor_key: parts.master_key.derive(purpose::CURSORS),
+        spec_json: spec.to_string(),
+        front_door,
+    });
+    let description = front_door::description().map_err(|error| StartError::Api(error.to_string()))?;
+    let config = ConfigDropshot {
+        bind_address: listen,
+        default_request_body_max_bytes: MAX_BODY_BYTES,
+        // A request whose client has gone is finished all the same: no transaction is left half-done.
+        default_handler_task_mode: HandlerTaskMode::Detached,
+        ..ConfigDropshot::default()
+    };
+    // Dropshot's own lines per request cost a fifth of a small request; the request log is ours.
+    let log = slog::Logger::root(slog::Discard, slog::o!());
+    let server = ServerBuilder::new(description, context.clone(), log)
+        .config(config)
+        .start()
+        .map_err(|error| StartError::Listen { address: listen, reason: error.to_string() })?;
+    let mut background = JoinSet::new();
+    background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
+    background.spawn(nonces::keep_partitions(parts.admission_pool));
+    Ok(RunningServer { address: server.local_addr(), public_url, context, server, background })
+}
+
+impl RunningServer {
+    /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did.
+    pub async fn stop(mut self, deadline: Duration) -> bool {
+        self.background.abort_all();
+        match tokio::time::timeout(deadline, self.server.close()).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(error, "the server did not stop cleanly");
+                false
+            }
+            Err(_) => {
+                tracing::warn!(?deadline, "requests were still under way at the deadline");
+                false
+            }
+        }
+    }
+}
+
+/// The public URL holds the port, so a free one is chosen before the server binds it.
+fn with_port(listen: SocketAddr) -> Result<SocketAddr, StartError> {
+    if listen.port() != 0 {
+        return Ok(listen);
+    }
+    std::net::TcpListener::bind(listen)
+        .and_then(|listener| listener.local_addr())
+        .map_err(|error| StartError::Listen { address: listen, reason: error.to_string() })
+}
