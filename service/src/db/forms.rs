@@ -1,0 +1,111 @@
+//! The forms of a report: each one's template merged with the answers given.
+
+use deadpool_postgres::GenericClient;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::DbError;
+
+/// A row for each point of each form, and one with a null point for a form whose template has none.
+const LIST: &str = "SELECT f.id AS form_id, t.code AS form_code, t.name AS form_name, t.score_category, \
+    f.general_note, p.code AS point_code, p.name AS point_name, p.unit, \
+    a.status_code, a.status_label, a.severity, a.numeric_value, a.note \
+    FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id \
+    LEFT JOIN form_template_points p ON p.template_id = t.id \
+    LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id \
+    WHERE f.inspection_id = $1::uuid ORDER BY t.position, t.code, p.position, p.code";
+
+/// Every statement of this module with a name.
+pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+
+/// A form of a report, its texts as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    /// The template's code.
+    pub code: String,
+    /// The template's name.
+    pub name: String,
+    /// The part of the score it counts for.
+    pub score_category: String,
+    /// The inspector's words on the whole form; empty without any.
+    pub general_note: String,
+    /// All points of the template, in its order.
+    pub points: Vec<Point>,
+}
+
+/// A point of a form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The point's code.
+    pub code: String,
+    /// The point's name.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: Option<String>,
+    /// What was found; `None` when the point was not checked.
+    pub answer: Option<Answer>,
+}
+
+/// What was found at a point, its note as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The status's code.
+    pub status_code: String,
+    /// The status in words.
+    pub status_label: String,
+    /// The severity's code.
+    pub severity: String,
+    /// The value measured, in the point's unit.
+    pub numeric_value: Option<Decimal>,
+    /// The inspector's words; empty without any.
+    pub note: String,
+}
+
+/// The forms of a report, in their order.
+///
+/// The caller has made sure that the report is visible ([`super::inspections::find`]).
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn list(client: &impl GenericClient, inspection: Uuid) -> Result<Vec<Form>, DbError> {
+    let statement = client.prepare_cached(LIST).await?;
+    let rows = client.query(&statement, &[&inspection]).await?;
+    let mut forms: Vec<Form> = Vec::new();
+    let mut current = None;
+    for row in &rows {
+        let form_id: Uuid = row.try_get("form_id")?;
+        if current != Some(form_id) {
+            current = Some(form_id);
+            forms.push(Form {
+                code: row.try_get("form_code")?,
+                name: row.try_get("form_name")?,
+                score_category: row.try_get("score_category")?,
+                general_note: row.try_get("general_note")?,
+                points: Vec::new(),
+            });
+        }
+        let Some(code) = row.try_get("point_code")? else {
+            continue;
+        };
+        let answer = match row.try_get("status_code")? {
+            None => None,
+            Some(status_code) => Some(Answer {
+                status_code,
+                status_label: row.try_get("status_label")?,
+                severity: row.try_get("severity")?,
+                numeric_value: row.try_get("numeric_value")?,
+                note: row.try_get("note")?,
+            }),
+        };
+        let point = Point {
+            code,
+            name: row.try_get("point_name")?,
+            unit: row.try_get("unit")?,
+            answer,
+        };
+        if let Some(form) = forms.last_mut() {
+            form.points.push(point);
+        }
+    }
+    Ok(forms)
+}

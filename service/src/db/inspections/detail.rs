@@ -1,0 +1,185 @@
+//! One inspection: its detail, and whether it is there at all for a partner.
+
+use deadpool_postgres::GenericClient;
+use rust_decimal::Decimal;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{
+    Sources,
+    row::{Columns, Status, Vehicle},
+};
+use crate::{db::DbError, rules::privacy::PiiMode};
+
+/// The rows of `inspections` (`i`) with the id `$1` that a partner sees: in a visible status, and of an organisation
+/// granted whole (`$2`) or a branch granted alone (`$3`).
+macro_rules! visible {
+    () => {
+        " WHERE i.id = $1::uuid AND i.status IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED') \
+         AND (i.organization_id = ANY ($2::uuid[]) OR i.branch_id = ANY ($3::uuid[]))"
+    };
+}
+
+pub(super) const FIND: &str = concat!(
+    "SELECT i.id, o.pii_mode FROM inspections i JOIN organizations o ON o.id = i.organization_id",
+    visible!()
+);
+
+pub(super) const DETAIL: &str = concat!(
+    "SELECT i.id, i.report_number, i.status, o.pii_mode, o.id, o.slug, o.name, b.id, b.name, b.city, \
+     i.package_name, i.package_base_price, i.base_price, i.discount_percent, i.discount_name, i.final_price, \
+     i.payment_type, i.currency, \
+     v.plate, v.vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color, v.mileage_km, \
+     i.snapshot_vin, i.snapshot_mileage_km, i.summary, i.recommendation, i.overall_score \
+     FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
+     JOIN vehicles v ON v.id = i.vehicle_id",
+    visible!()
+);
+
+pub(super) const PDF: &str = concat!(
+    "SELECT i.pdf_object_key FROM inspections i",
+    visible!(),
+    " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AND i.pdf_object_key IS NOT NULL"
+);
+
+/// A report that a partner sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visible {
+    /// Its id.
+    pub id: Uuid,
+    /// How its organisation shows personal data.
+    pub pii_mode: PiiMode,
+}
+
+/// A report with all its fields as stored: texts are not scrubbed, plate and VINs not masked.
+#[derive(Debug, Clone)]
+pub struct Detail {
+    /// Its id.
+    pub id: Uuid,
+    /// Its number.
+    pub report_number: String,
+    /// Its status.
+    pub status: Status,
+    /// How its organisation shows personal data.
+    pub pii_mode: PiiMode,
+    /// The organisation's id.
+    pub organization_id: Uuid,
+    /// The organisation's short name.
+    pub organization_slug: String,
+    /// The organisation's name.
+    pub organization_name: String,
+    /// The branch's id.
+    pub branch_id: Uuid,
+    /// The branch's name.
+    pub branch_name: String,
+    /// The city the branch is in.
+    pub branch_city: String,
+    /// The name of the package that was bought.
+    pub package_name: String,
+    /// The package's list price, two decimals.
+    pub package_base_price: Decimal,
+    /// The price before the discount, two decimals.
+    pub base_price: Decimal,
+    /// The discount in percent, two decimals.
+    pub discount_percent: Decimal,
+    /// What the discount is called; empty without one.
+    pub discount_name: String,
+    /// The price paid, two decimals.
+    pub final_price: Decimal,
+    /// The payment's code.
+    pub payment_type: String,
+    /// The currency's ISO 4217 code.
+    pub currency: String,
+    /// The vehicle as registered.
+    pub vehicle: Vehicle,
+    /// The VIN when it was inspected.
+    pub snapshot_vin: String,
+    /// The mileage when it was inspected, in kilometres.
+    pub snapshot_mileage_km: i32,
+    /// The inspector's overall text.
+    pub summary: String,
+    /// The inspector's recommendation.
+    pub recommendation: String,
+    /// The overall score, 0 to 100.
+    pub overall_score: i32,
+}
+
+async fn one(
+    client: &impl GenericClient,
+    sql: &'static str,
+    sources: &Sources,
+    id: Uuid,
+) -> Result<Option<Row>, DbError> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client
+        .query_opt(&statement, &[&id, &sources.whole, &sources.branches])
+        .await?)
+}
+
+/// The report with this id, if the partner sees it.
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn find(client: &impl GenericClient, sources: &Sources, id: Uuid) -> Result<Option<Visible>, DbError> {
+    let Some(row) = one(client, FIND, sources, id).await? else {
+        return Ok(None);
+    };
+    let mut columns = Columns::of(&row);
+    Ok(Some(Visible {
+        id: columns.take()?,
+        pii_mode: columns.pii_mode()?,
+    }))
+}
+
+/// The key of the object that holds the report's PDF: there is one while the report is published and has its public
+/// slug (contract 3.1).
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn pdf_object_key(
+    client: &impl GenericClient,
+    sources: &Sources,
+    id: Uuid,
+) -> Result<Option<String>, DbError> {
+    let Some(row) = one(client, PDF, sources, id).await? else {
+        return Ok(None);
+    };
+    Columns::of(&row).take()
+}
+
+/// The report with this id and all its fields, if the partner sees it.
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn detail(client: &impl GenericClient, sources: &Sources, id: Uuid) -> Result<Option<Detail>, DbError> {
+    let Some(row) = one(client, DETAIL, sources, id).await? else {
+        return Ok(None);
+    };
+    let mut columns = Columns::of(&row);
+    Ok(Some(Detail {
+        id: columns.take()?,
+        report_number: columns.take()?,
+        status: columns.status()?,
+        pii_mode: columns.pii_mode()?,
+        organization_id: columns.take()?,
+        organization_slug: columns.take()?,
+        organization_name: columns.take()?,
+        branch_id: columns.take()?,
+        branch_name: columns.take()?,
+        branch_city: columns.take()?,
+        package_name: columns.take()?,
+        package_base_price: columns.take()?,
+        base_price: columns.take()?,
+        discount_percent: columns.take()?,
+        discount_name: columns.take()?,
+        final_price: columns.take()?,
+        payment_type: columns.take()?,
+        currency: columns.take()?,
+        vehicle: columns.vehicle()?,
+        snapshot_vin: columns.take()?,
+        snapshot_mileage_km: columns.take()?,
+        summary: columns.take()?,
+        recommendation: columns.take()?,
+        overall_score: columns.take()?,
+    }))
+}

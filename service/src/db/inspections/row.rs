@@ -1,0 +1,107 @@
+//! What the rows of the list and of the detail have in common.
+
+use tokio_postgres::{Row, types::FromSql};
+
+use crate::{db::DbError, rules::privacy::PiiMode};
+
+/// Reads a row's columns one after the other, in the order of the statement.
+pub(super) struct Columns<'row> {
+    row: &'row Row,
+    next: usize,
+}
+
+impl<'row> Columns<'row> {
+    /// From the first column on.
+    pub(super) fn of(row: &'row Row) -> Self {
+        Self { row, next: 0 }
+    }
+
+    /// The next column.
+    pub(super) fn take<T: FromSql<'row>>(&mut self) -> Result<T, DbError> {
+        let value = self.row.try_get(self.next)?;
+        self.next += 1;
+        Ok(value)
+    }
+
+    /// The next column as a status.
+    pub(super) fn status(&mut self) -> Result<Status, DbError> {
+        let name: &str = self.take()?;
+        Status::from_name(name).ok_or_else(|| unexpected("inspections", "status", name))
+    }
+
+    /// The next column as a mode for personal data.
+    pub(super) fn pii_mode(&mut self) -> Result<PiiMode, DbError> {
+        let name: &str = self.take()?;
+        PiiMode::from_name(name).ok_or_else(|| unexpected("organizations", "pii_mode", name))
+    }
+
+    /// The next ten columns as a vehicle.
+    pub(super) fn vehicle(&mut self) -> Result<Vehicle, DbError> {
+        Ok(Vehicle {
+            plate: self.take()?,
+            vin: self.take()?,
+            brand: self.take()?,
+            model: self.take()?,
+            year: self.take()?,
+            body_type: self.take()?,
+            fuel_type: self.take()?,
+            transmission: self.take()?,
+            color: self.take()?,
+            mileage_km: self.take()?,
+        })
+    }
+}
+
+fn unexpected(table: &'static str, column: &str, name: &str) -> DbError {
+    DbError::Data {
+        table,
+        detail: format!("{column} {name:?}"),
+    }
+}
+
+/// The status of a report that partners see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Finished, and shown to the customer.
+    Published,
+    /// Kept, no longer current.
+    Archived,
+    /// Withdrawn.
+    Cancelled,
+}
+
+impl Status {
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "PUBLISHED" => Some(Self::Published),
+            "ARCHIVED" => Some(Self::Archived),
+            "CANCELLED" => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+/// A vehicle as registered, with its personal data as stored: `rules::privacy` decides what of it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vehicle {
+    /// The plate in normal form.
+    pub plate: String,
+    /// The vehicle identification number.
+    pub vin: String,
+    /// The maker.
+    pub brand: String,
+    /// The model.
+    pub model: String,
+    /// The model year.
+    pub year: i32,
+    /// The body type's code.
+    pub body_type: String,
+    /// The fuel's code.
+    pub fuel_type: String,
+    /// The transmission's code.
+    pub transmission: String,
+    /// The colour.
+    pub color: String,
+    /// The mileage last registered, in kilometres.
+    pub mileage_km: i32,
+}

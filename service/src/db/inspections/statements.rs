@@ -1,0 +1,226 @@
+//! The SQL of the list, a statement for each shape of a grant and each status filter.
+//!
+//! `branch_id = ANY($1) ORDER BY created_at DESC, id DESC LIMIT 26` walks the whole list when the branches have had no
+//! report for long, so every statement here starts from the granted organisations or branches instead, and takes the
+//! newest rows of each from an index that begins with it (`script/bench-list` shows plans and times):
+//!
+//! - `merge`: the newest rows of every source, merged. For grants with few sources.
+//! - `many`: the newest row of every source first; only the sources with the newest of these can be on the page.
+//! - `branch`: one branch, when the filter names one. That it is granted is asked of `branches`, once.
+//! - `window`, `branch_window`: a range of `published_at` in which few reports lie (the incremental sync) is read from
+//!   the index by `published_at`; the walk in the list's order would pass by all older reports to find them.
+//!
+//! Statuses are literals, because a partial index is only used when the planner can see them.
+//!
+//! Parameters: `$1` organisations granted whole, `$2` branches granted alone, (`$3`, `$4`) the row after which the page
+//! begins, `$5` the earliest `created_at`, `$6` and `$7` the bounds of `published_at` (null: open), `$8` the most rows,
+//! and in `branch*` `$9` the branch. A page has at most 100 rows and one more that tells whether it is the last; the
+//! constant `LIMIT 101` says so to the planner, which knows no parameter's value in a generic plan.
+
+/// The newest rows of one source in the list's order; `$source` is the condition that ties them to it.
+macro_rules! newest {
+    ($source:literal, $status:literal, $limit:literal) => {
+        concat!(
+            "SELECT i.id, i.created_at FROM inspections i WHERE ",
+            $source,
+            " AND ",
+            $status,
+            " AND (i.created_at, i.id) < ($3::timestamptz, $4::uuid) AND i.created_at >= $5::timestamptz",
+            // Not a plain comparison: the planner would take it for selective and leave the list's order.
+            " AND ($6::timestamptz IS NULL OR i.published_at >= $6)",
+            " AND ($7::timestamptz IS NULL OR i.published_at <= $7)",
+            " ORDER BY i.created_at DESC, i.id DESC LIMIT ",
+            $limit
+        )
+    };
+}
+
+/// The page's columns, in the order `list::ListRow` reads them.
+macro_rules! columns {
+    () => {
+        "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, \
+         r.final_price, r.published_at, r.created_at, \
+         v.plate, v.vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color, v.mileage_km, \
+         o.pii_mode"
+    };
+}
+
+/// The rows behind the ids of `found`, in the list's order.
+macro_rules! page {
+    ($found:expr) => {
+        concat!(
+            "WITH found AS (",
+            $found,
+            "), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM found",
+            " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101) SELECT ",
+            columns!(),
+            " FROM page JOIN inspections r ON r.id = page.id",
+            " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id",
+            " ORDER BY page.created_at DESC, page.id DESC"
+        )
+    };
+}
+
+macro_rules! merge {
+    ($status:literal) => {
+        page!(concat!(
+            "SELECT n.id, n.created_at FROM unnest($1::uuid[]) AS source (id) CROSS JOIN LATERAL (",
+            newest!("i.organization_id = source.id", $status, "$8::bigint"),
+            ") n UNION ALL SELECT n.id, n.created_at FROM unnest($2::uuid[]) AS source (id) CROSS JOIN LATERAL (",
+            newest!("i.branch_id = source.id", $status, "$8::bigint"),
+            ") n"
+        ))
+    };
+}
+
+macro_rules! many {
+    ($status:literal) => {
+        page!(concat!(
+            "SELECT n.id, n.created_at FROM (SELECT * FROM (",
+            "SELECT source.id AS organization_id, NULL::uuid AS branch_id, n.id, n.created_at",
+            " FROM unnest($1::uuid[]) AS source (id) CROSS JOIN LATERAL (",
+            newest!("i.organization_id = source.id", $status, "1"),
+            ") n UNION ALL SELECT NULL, source.id, n.id, n.created_at",
+            " FROM unnest($2::uuid[]) AS source (id) CROSS JOIN LATERAL (",
+            newest!("i.branch_id = source.id", $status, "1"),
+            ") n) heads ORDER BY created_at DESC, id DESC LIMIT $8::bigint) best CROSS JOIN LATERAL ((",
+            newest!("i.organization_id = best.organization_id", $status, "$8::bigint"),
+            ") UNION ALL (",
+            newest!("i.branch_id = best.branch_id", $status, "$8::bigint"),
+            ")) n"
+        ))
+    };
+}
+
+macro_rules! branch {
+    ($status:literal) => {
+        page!(concat!(
+            "SELECT n.id, n.created_at FROM branches b CROSS JOIN LATERAL (",
+            newest!("i.branch_id = b.id", $status, "$8::bigint"),
+            ") n WHERE b.id = $9::uuid AND (b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[]))"
+        ))
+    };
+}
+
+/// The most reports in a range of `published_at` for which the range is read whole.
+pub const WINDOW: i64 = 2000;
+
+/// The rows of one source in a range of `published_at`.
+macro_rules! published {
+    ($source:literal, $status:literal) => {
+        concat!(
+            "SELECT i.id, i.created_at FROM inspections i WHERE ",
+            $source,
+            " AND ",
+            $status,
+            " AND i.published_at >= coalesce($6::timestamptz, '-infinity')",
+            // A comparison of rows: the planner would take two plain ones for a narrow range, and read it whole.
+            " AND (i.published_at, i.id) <= (coalesce($7::timestamptz, 'infinity'),",
+            " 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)",
+            " ORDER BY i.published_at DESC LIMIT 2001"
+        )
+    };
+}
+
+/// The page out of a range, and in every row how many reports the range holds (at most `WINDOW` + 1, and then the page
+/// is not the answer). There is always a row; the rest of it is null when the page is empty.
+macro_rules! window_page {
+    ($sources:expr) => {
+        concat!(
+            "WITH range AS MATERIALIZED (SELECT id, created_at FROM (",
+            $sources,
+            ") found LIMIT 2001), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM range",
+            " WHERE (created_at, id) < ($3::timestamptz, $4::uuid) AND created_at >= $5::timestamptz",
+            " AND (SELECT count(*) FROM range) < 2001",
+            " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101)",
+            " SELECT ",
+            columns!(),
+            ", (SELECT count(*) FROM range) AS in_range",
+            " FROM (SELECT) always LEFT JOIN (page JOIN inspections r ON r.id = page.id",
+            " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id) ON true",
+            " ORDER BY page.created_at DESC, page.id DESC"
+        )
+    };
+}
+
+macro_rules! window {
+    ($status:literal) => {
+        window_page!(concat!(
+            "SELECT n.id, n.created_at FROM unnest($1::uuid[]) AS source (id) CROSS JOIN LATERAL (",
+            published!("i.organization_id = source.id", $status),
+            ") n UNION ALL SELECT n.id, n.created_at FROM unnest($2::uuid[]) AS source (id) CROSS JOIN LATERAL (",
+            published!("i.branch_id = source.id", $status),
+            ") n"
+        ))
+    };
+}
+
+macro_rules! branch_window {
+    ($status:literal) => {
+        window_page!(concat!(
+            "SELECT n.id, n.created_at FROM branches b CROSS JOIN LATERAL (",
+            published!("i.branch_id = b.id", $status),
+            ") n WHERE b.id = $9::uuid AND (b.organization_id = ANY ($1::uuid[]) OR b.id = ANY ($2::uuid[]))"
+        ))
+    };
+}
+
+/// The statements of one status filter.
+#[derive(Debug)]
+pub struct Shapes {
+    /// Few sources.
+    pub merge: &'static str,
+    /// Many sources.
+    pub many: &'static str,
+    /// One branch.
+    pub branch: &'static str,
+    /// Few reports in a range of `published_at`.
+    pub window: &'static str,
+    /// The same, of one branch.
+    pub branch_window: &'static str,
+}
+
+macro_rules! shapes {
+    ($status:literal) => {
+        Shapes {
+            merge: merge!($status),
+            many: many!($status),
+            branch: branch!($status),
+            window: window!($status),
+            branch_window: branch_window!($status),
+        }
+    };
+}
+
+/// No status filter: published and archived reports.
+pub const DEFAULT: Shapes = shapes!("i.status IN ('PUBLISHED', 'ARCHIVED')");
+/// Published reports only.
+pub const PUBLISHED: Shapes = shapes!("i.status = 'PUBLISHED'");
+/// Archived reports only.
+pub const ARCHIVED: Shapes = shapes!("i.status = 'ARCHIVED'");
+/// Cancelled reports only.
+pub const CANCELLED: Shapes = shapes!("i.status = 'CANCELLED'");
+
+/// Every statement of the list with a name.
+pub const LIST_STATEMENTS: &[(&str, &str)] = &[
+    ("list_default_merge", DEFAULT.merge),
+    ("list_default_many", DEFAULT.many),
+    ("list_default_branch", DEFAULT.branch),
+    ("list_default_window", DEFAULT.window),
+    ("list_default_branch_window", DEFAULT.branch_window),
+    ("list_published_merge", PUBLISHED.merge),
+    ("list_published_many", PUBLISHED.many),
+    ("list_published_branch", PUBLISHED.branch),
+    ("list_published_window", PUBLISHED.window),
+    ("list_published_branch_window", PUBLISHED.branch_window),
+    ("list_archived_merge", ARCHIVED.merge),
+    ("list_archived_many", ARCHIVED.many),
+    ("list_archived_branch", ARCHIVED.branch),
+    ("list_archived_window", ARCHIVED.window),
+    ("list_archived_branch_window", ARCHIVED.branch_window),
+    ("list_cancelled_merge", CANCELLED.merge),
+    ("list_cancelled_many", CANCELLED.many),
+    ("list_cancelled_branch", CANCELLED.branch),
+    ("list_cancelled_window", CANCELLED.window),
+    ("list_cancelled_branch_window", CANCELLED.branch_window),
+];

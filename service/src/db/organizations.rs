@@ -1,0 +1,63 @@
+//! Organisations that are open to a partner.
+
+use deadpool_postgres::GenericClient;
+use uuid::Uuid;
+
+use super::{DbError, inspections::Sources};
+use crate::rules::privacy::PiiMode;
+
+/// `$1` the organisations granted in any way, `$2` those granted whole, `$3` the branches granted alone.
+///
+/// A branch counts when it is granted and active: an inactive one takes no measurements.
+const LIST: &str = "SELECT o.id, o.slug, o.name, o.pii_mode, \
+    (SELECT count(*)::integer FROM branches b WHERE b.organization_id = o.id AND b.is_active \
+        AND (b.organization_id = ANY ($2::uuid[]) OR b.id = ANY ($3::uuid[]))) AS branch_count \
+    FROM organizations o WHERE o.id = ANY ($1::uuid[]) ORDER BY o.name, o.id";
+
+/// Every statement of this module with a name.
+pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+
+/// An organisation as a partner sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Organization {
+    /// Its id.
+    pub id: Uuid,
+    /// Its short name.
+    pub slug: String,
+    /// Its name.
+    pub name: String,
+    /// How it shows personal data.
+    pub pii_mode: PiiMode,
+    /// How many of its active branches are open to the partner.
+    pub branch_count: i32,
+}
+
+/// The organisations `granted`, by name; `sources` tells which of them are granted whole and which branches of others.
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn list(
+    client: &impl GenericClient,
+    granted: &[Uuid],
+    sources: &Sources,
+) -> Result<Vec<Organization>, DbError> {
+    let statement = client.prepare_cached(LIST).await?;
+    let rows = client
+        .query(&statement, &[&granted, &sources.whole, &sources.branches])
+        .await?;
+    rows.iter()
+        .map(|row| {
+            let pii_mode: &str = row.try_get("pii_mode")?;
+            Ok(Organization {
+                id: row.try_get("id")?,
+                slug: row.try_get("slug")?,
+                name: row.try_get("name")?,
+                pii_mode: PiiMode::from_name(pii_mode).ok_or_else(|| DbError::Data {
+                    table: "organizations",
+                    detail: format!("pii_mode {pii_mode:?}"),
+                })?,
+                branch_count: row.try_get("branch_count")?,
+            })
+        })
+        .collect()
+}

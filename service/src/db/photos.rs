@@ -1,0 +1,61 @@
+//! The photos of a report that partners see.
+
+use deadpool_postgres::GenericClient;
+use uuid::Uuid;
+
+use super::DbError;
+
+/// Registration documents, archive documents of third parties and photos kept out of the report are never returned
+/// (contract 2.9).
+const LIST: &str = "SELECT p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
+    p.size_bytes FROM photos p WHERE p.inspection_id = $1::uuid AND p.show_in_report \
+    AND p.kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF') ORDER BY p.position, p.id";
+
+/// Every statement of this module with a name.
+pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+
+/// A photo of a report, its caption as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Photo {
+    /// Its id.
+    pub id: Uuid,
+    /// What it shows, a code.
+    pub kind: String,
+    /// The form point it belongs to.
+    pub point_code: Option<String>,
+    /// The inspector's caption.
+    pub caption: Option<String>,
+    /// The object that holds it.
+    pub object_key: String,
+    /// The object that holds a small version of it.
+    pub thumb_object_key: Option<String>,
+    /// Its media type.
+    pub mime_type: String,
+    /// Its size in bytes.
+    pub size_bytes: i64,
+}
+
+/// The photos of a report that partners see, in the report's order.
+///
+/// The caller has made sure that the report is visible ([`super::inspections::find`]).
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn list(client: &impl GenericClient, inspection: Uuid) -> Result<Vec<Photo>, DbError> {
+    let statement = client.prepare_cached(LIST).await?;
+    let rows = client.query(&statement, &[&inspection]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Photo {
+                id: row.try_get("id")?,
+                kind: row.try_get("kind")?,
+                point_code: row.try_get("point_code")?,
+                caption: row.try_get("caption")?,
+                object_key: row.try_get("object_key")?,
+                thumb_object_key: row.try_get("thumb_object_key")?,
+                mime_type: row.try_get("mime_type")?,
+                size_bytes: row.try_get("size_bytes")?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,182 @@
+//! `GET /api/v1/partner/inspections/{id}`: one report (contract 2.7).
+
+use super::{not_found, vehicle};
+use crate::context::Context;
+use crate::db::inspections::{self, Detail, Sources};
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::responses::GetInspectionResponse;
+use crate::generated::types::{
+    BranchRef, GetInspectionPath, Inspection, Links, OrganizationRef, Package, Pricing, Snapshot,
+};
+use crate::rules::id;
+
+/// Answers one report, its personal data as the organisation's `pii_mode` allows.
+///
+/// # Errors
+/// `not_found`, always with the same message, for a report that does not exist, is out of scope or is not visible to
+/// partners; `service_unavailable` when the database is out of reach.
+pub async fn handle(
+    context: &Context,
+    caller: &Caller,
+    path: GetInspectionPath,
+) -> Result<GetInspectionResponse, ApiError> {
+    let id = id::parse(&path.id).ok_or_else(not_found)?;
+    let client = context.db().await?;
+    let detail = inspections::detail(&client, &Sources::of(&caller.scope), id)
+        .await?
+        .ok_or_else(not_found)?;
+    Ok(GetInspectionResponse::Ok(inspection(
+        detail,
+        context.public_url.as_str(),
+    )))
+}
+
+fn inspection(detail: Detail, public_url: &str) -> Inspection {
+    let mode = detail.pii_mode;
+    let address = |part| {
+        format!(
+            "{}/api/v1/partner/inspections/{}/{part}",
+            public_url.trim_end_matches('/'),
+            detail.id
+        )
+    };
+    Inspection {
+        links: Links {
+            forms: address("forms"),
+            photos: address("photos"),
+            pdf: address("pdf"),
+        },
+        id: detail.id,
+        report_number: detail.report_number,
+        organization: OrganizationRef {
+            id: detail.organization_id,
+            slug: detail.organization_slug,
+            name: detail.organization_name,
+        },
+        branch: BranchRef {
+            id: detail.branch_id,
+            name: detail.branch_name,
+            city: detail.branch_city,
+        },
+        status: detail.status.into(),
+        package: Package {
+            name: detail.package_name,
+            base_price_try: detail.package_base_price,
+        },
+        pricing: Pricing {
+            base_price_try: detail.base_price,
+            discount_percent: detail.discount_percent,
+            discount_name: detail.discount_name,
+            final_price_try: detail.final_price,
+            payment_type: detail.payment_type,
+            currency: detail.currency,
+        },
+        vehicle: vehicle(detail.vehicle, mode),
+        snapshot: Snapshot {
+            vin_masked: mode.vin(&detail.snapshot_vin),
+            mileage_km: detail.snapshot_mileage_km,
+        },
+        summary: mode.text(detail.summary),
+        recommendation: mode.text(detail.recommendation),
+        overall_score: detail.overall_score,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::Decimal;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::db::inspections::{Status, Vehicle};
+    use crate::rules::privacy::PiiMode;
+
+    fn detail(pii_mode: PiiMode) -> Detail {
+        Detail {
+            id: Uuid::from_u128(1),
+            report_number: "ANK-2026-000482".to_owned(),
+            status: Status::Published,
+            pii_mode,
+            organization_id: Uuid::from_u128(2),
+            organization_slug: "anadolu".to_owned(),
+            organization_name: "Anadolu".to_owned(),
+            branch_id: Uuid::from_u128(3),
+            branch_name: "Merkez".to_owned(),
+            branch_city: "Ankara".to_owned(),
+            package_name: "Tam".to_owned(),
+            package_base_price: Decimal::new(300_000, 2),
+            base_price: Decimal::new(300_000, 2),
+            discount_percent: Decimal::new(1000, 2),
+            discount_name: "Yaz".to_owned(),
+            final_price: Decimal::new(270_000, 2),
+            payment_type: "CARD".to_owned(),
+            currency: "TRY".to_owned(),
+            vehicle: Vehicle {
+                plate: "34ABC123".to_owned(),
+                vin: "WVWZZZ1JZ3W386752".to_owned(),
+                brand: "Volkswagen".to_owned(),
+                model: "Golf".to_owned(),
+                year: 2021,
+                body_type: "HATCHBACK".to_owned(),
+                fuel_type: "GASOLINE".to_owned(),
+                transmission: "MANUAL".to_owned(),
+                color: "Beyaz".to_owned(),
+                mileage_km: 48_210,
+            },
+            snapshot_vin: "WVWZZZ1JZ3W386752".to_owned(),
+            snapshot_mileage_km: 48_195,
+            summary: "Sahibi 0532 123 45 67".to_owned(),
+            recommendation: "TC 12345678901".to_owned(),
+            overall_score: 84,
+        }
+    }
+
+    #[test]
+    fn links_are_absolute_whether_or_not_the_base_ends_in_a_slash() {
+        for base in ["https://partner.example", "https://partner.example/"] {
+            let links = inspection(detail(PiiMode::Full), base).links;
+            let id = Uuid::from_u128(1);
+            assert_eq!(
+                links.forms,
+                format!("https://partner.example/api/v1/partner/inspections/{id}/forms")
+            );
+            assert_eq!(
+                links.photos,
+                format!("https://partner.example/api/v1/partner/inspections/{id}/photos")
+            );
+            assert_eq!(
+                links.pdf,
+                format!("https://partner.example/api/v1/partner/inspections/{id}/pdf")
+            );
+        }
+    }
+
+    #[test]
+    fn no_personal_data_leaves_a_report_in_the_modes_that_hide_it() {
+        for mode in [PiiMode::None, PiiMode::Masked] {
+            let answer = serde_json::to_string(&inspection(detail(mode), "http://localhost")).unwrap();
+            for hidden in [
+                "34ABC123",
+                "34 ABC 123",
+                "WVWZZZ1JZ3W386752",
+                "0532 123 45 67",
+                "12345678901",
+            ] {
+                assert!(!answer.contains(hidden), "{mode:?} {hidden}");
+            }
+        }
+        let answer = serde_json::to_string(&inspection(detail(PiiMode::Full), "http://localhost")).unwrap();
+        for shown in ["34 ABC 123", "WVWZZZ1JZ3W386752", "0532 123 45 67", "12345678901"] {
+            assert!(answer.contains(shown), "{shown}");
+        }
+    }
+
+    #[test]
+    fn amounts_keep_their_two_decimals() {
+        let answer = serde_json::to_value(inspection(detail(PiiMode::None), "http://localhost")).unwrap();
+        assert_eq!(answer["pricing"]["final_price_try"], "2700.00");
+        assert_eq!(answer["pricing"]["discount_percent"], "10.00");
+        assert_eq!(answer["package"]["base_price_try"], "3000.00");
+    }
+}

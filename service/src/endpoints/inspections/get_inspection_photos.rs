@@ -1,0 +1,65 @@
+//! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos, behind presigned links (contract 2.9).
+
+use super::{storage_failed, visible};
+use crate::context::Context;
+use crate::db::photos;
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::responses::GetInspectionPhotosResponse;
+use crate::generated::types::{GetInspectionPhotosPath, InspectionPhotos, Photo};
+use crate::rules::privacy::PiiMode;
+use crate::storage::{LINK_LIFETIME, PresignedUrl};
+
+/// Answers the photos that partners see, in the report's order; none is an empty array.
+///
+/// # Errors
+/// `not_found` exactly as for the report itself; `service_unavailable` when the database is out of reach.
+pub async fn handle(
+    context: &Context,
+    caller: &Caller,
+    path: GetInspectionPhotosPath,
+) -> Result<GetInspectionPhotosResponse, ApiError> {
+    let client = context.db().await?;
+    let inspection = visible(&client, caller, &path.id).await?;
+    let found = photos::list(&client, inspection.id).await?;
+    drop(client);
+    let mut photos = Vec::with_capacity(found.len());
+    for row in found {
+        photos.push(photo(context, row, inspection.pii_mode).await?);
+    }
+    Ok(GetInspectionPhotosResponse::Ok(InspectionPhotos {
+        inspection_id: inspection.id,
+        photos,
+    }))
+}
+
+async fn photo(context: &Context, photo: photos::Photo, mode: PiiMode) -> Result<Photo, ApiError> {
+    let link = link(context, &photo.object_key).await?;
+    let thumb = match &photo.thumb_object_key {
+        None => None,
+        Some(key) => Some(self::link(context, key).await?),
+    };
+    // One time for both links: the earlier, should a second have passed between them.
+    let expires_at = thumb
+        .as_ref()
+        .map_or(link.expires_at, |thumb| thumb.expires_at.min(link.expires_at));
+    Ok(Photo {
+        id: photo.id,
+        kind: photo.kind,
+        point_code: photo.point_code,
+        caption: photo.caption.map(|caption| mode.text(caption)),
+        url: link.url,
+        thumb_url: thumb.map(|thumb| thumb.url),
+        expires_at,
+        mime_type: photo.mime_type,
+        size_bytes: photo.size_bytes,
+    })
+}
+
+async fn link(context: &Context, key: &str) -> Result<PresignedUrl, ApiError> {
+    context
+        .storage
+        .presign(key, LINK_LIFETIME)
+        .await
+        .map_err(|error| storage_failed(&error))
+}

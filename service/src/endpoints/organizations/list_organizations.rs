@@ -1,0 +1,35 @@
+//! `GET /api/v1/partner/organizations`: the organisations open to the partner (contract 2.3).
+
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::db::inspections::Sources;
+use crate::db::organizations;
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::responses::ListOrganizationsResponse;
+use crate::generated::types::{Organization, OrganizationList};
+
+/// Lists the organisations that the partner was granted, by name, whole or with some of their branches.
+///
+/// # Errors
+/// `service_unavailable` when the database is out of reach.
+pub async fn handle(context: &Context, caller: &Caller) -> Result<ListOrganizationsResponse, ApiError> {
+    let granted: Vec<Uuid> = caller.scope.grants.iter().map(|grant| grant.organization_id).collect();
+    if granted.is_empty() {
+        return Ok(ListOrganizationsResponse::Ok(OrganizationList { data: Vec::new() }));
+    }
+    let client = context.db().await?;
+    let found = organizations::list(&client, &granted, &Sources::of(&caller.scope)).await?;
+    let data = found
+        .into_iter()
+        .map(|organization| Organization {
+            id: organization.id,
+            slug: organization.slug,
+            name: organization.name,
+            branch_count: organization.branch_count,
+            pii_mode: organization.pii_mode.into(),
+        })
+        .collect();
+    Ok(ListOrganizationsResponse::Ok(OrganizationList { data }))
+}

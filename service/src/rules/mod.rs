@@ -1,0 +1,11 @@
+//! Rules of the contract as pure functions: no I/O, tested over their whole tables.
+
+pub mod branch_code;
+pub mod cursor;
+pub mod dyno;
+pub mod fold;
+pub mod id;
+pub mod plate;
+pub mod privacy;
+pub mod scrub;
+pub mod threshold;

@@ -1,0 +1,178 @@
+//! What each `pii_mode` of an organisation shows of the personal data in its reports. One type decides.
+
+use super::scrub;
+
+/// What is shown in place of a value that is hidden whole.
+pub const HIDDEN: &str = "***";
+
+/// How many characters of a VIN stay visible under `MASKED`: the manufacturer's code, and the end of the serial number.
+const VIN_SHOWN: (usize, usize) = (3, 4);
+
+/// An organisation's mode for personal data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PiiMode {
+    /// No personal data.
+    None,
+    /// Partly hidden.
+    Masked,
+    /// Plain.
+    Full,
+}
+
+impl PiiMode {
+    /// The mode by its stored name (`NONE`, `MASKED`, `FULL`); any other name has no mode.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "NONE" => Some(Self::None),
+            "MASKED" => Some(Self::Masked),
+            "FULL" => Some(Self::Full),
+            _ => None,
+        }
+    }
+
+    /// `plate_masked` for a stored plate (normalised: upper case, no spaces).
+    ///
+    /// `NONE` hides it, `MASKED` leaves the province code and the last two digits (`34***23`), `FULL` spaces it
+    /// (`34 ABC 123`). A stored value that is no Turkish plate is hidden under `MASKED` and plain under `FULL`.
+    pub fn plate(self, stored: &str) -> String {
+        match (self, plate_parts(stored)) {
+            (Self::None, _) | (Self::Masked, None) => HIDDEN.to_owned(),
+            (Self::Masked, Some((province, _, digits))) => {
+                format!("{province}{HIDDEN}{}", &digits[digits.len() - 2..])
+            }
+            (Self::Full, Some((province, letters, digits))) => format!("{province} {letters} {digits}"),
+            (Self::Full, None) => stored.to_owned(),
+        }
+    }
+
+    /// `vin_masked` for a stored VIN.
+    ///
+    /// `NONE` hides it, `MASKED` leaves the first three and the last four characters, `FULL` shows it whole. One so
+    /// short that more would be shown than hidden (a VIN has 17 characters) is hidden whole under `MASKED`.
+    pub fn vin(self, stored: &str) -> String {
+        match self {
+            Self::None => HIDDEN.to_owned(),
+            Self::Masked => {
+                let characters: Vec<char> = stored.chars().collect();
+                let (first, last) = VIN_SHOWN;
+                if characters.len() < 2 * (first + last) {
+                    return HIDDEN.to_owned();
+                }
+                let head: String = characters[..first].iter().collect();
+                let tail: String = characters[characters.len() - last..].iter().collect();
+                format!("{head}{HIDDEN}{tail}")
+            }
+            Self::Full => stored.to_owned(),
+        }
+    }
+
+    /// An inspector's free text (`note`, `general_note`, `summary`, `recommendation`, `caption`): without national ids
+    /// and telephone numbers under `NONE` and `MASKED` ([`scrub::scrub`]), as stored under `FULL`.
+    pub fn text(self, stored: String) -> String {
+        match self {
+            Self::None | Self::Masked => match scrub::scrub(&stored) {
+                std::borrow::Cow::Borrowed(_) => stored,
+                std::borrow::Cow::Owned(clean) => clean,
+            },
+            Self::Full => stored,
+        }
+    }
+}
+
+/// Province, letters and digits of a normalised plate: two digits, 1 to 3 letters, 2 to 5 digits.
+fn plate_parts(plate: &str) -> Option<(&str, &str, &str)> {
+    if !plate.is_ascii() || plate.len() < 2 {
+        return None;
+    }
+    let (province, rest) = plate.split_at(2);
+    let letters_end = rest.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(rest.len());
+    let (letters, digits) = rest.split_at(letters_end);
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (all_digits(province) && (1..=3).contains(&letters.len()) && (2..=5).contains(&digits.len()) && all_digits(digits))
+        .then_some((province, letters, digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{PiiMode::*, *};
+
+    #[test]
+    fn the_whole_table_is_as_decided() {
+        let vin = "WVWZZZ1JZ3W386752";
+        let text = "Sahibi 0532 123 45 67, TC 12345678901, 123.456 km";
+        let clean = "Sahibi [removed], TC [removed], 123.456 km";
+        for (mode, plate_masked, vin_masked, shown) in [
+            (None, "***", "***", clean),
+            (Masked, "34***23", "WVW***6752", clean),
+            (Full, "34 ABC 123", vin, text),
+        ] {
+            assert_eq!(mode.plate("34ABC123"), plate_masked, "{mode:?}");
+            assert_eq!(mode.vin(vin), vin_masked, "{mode:?}");
+            assert_eq!(mode.text(text.to_owned()), shown, "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn every_form_of_plate_is_masked_and_spaced() {
+        for (plate, masked, full) in [
+            ("06A1234", "06***34", "06 A 1234"),
+            ("35AB12345", "35***45", "35 AB 12345"),
+            ("81ABC12", "81***12", "81 ABC 12"),
+        ] {
+            assert_eq!(Masked.plate(plate), masked);
+            assert_eq!(Full.plate(plate), full);
+        }
+    }
+
+    #[test]
+    fn odd_stored_plates_never_leak_when_masked() {
+        for odd in [
+            "",
+            "3",
+            "34",
+            "34ABC",
+            "34ABC1",
+            "ABC123",
+            "34 ABC 123",
+            "34ABCD123",
+            "34ABC123456",
+            "34ÇBC123",
+            "ÇÇ",
+            "3ÇABC123",
+        ] {
+            assert_eq!(None.plate(odd), "***");
+            assert_eq!(Masked.plate(odd), "***", "{odd}");
+            assert_eq!(Full.plate(odd), odd);
+        }
+    }
+
+    #[test]
+    fn short_vins_never_leak_when_masked() {
+        for odd in ["", "W", "WVW", "WVW6752", "WVW16752", "WVW1234566752", "ÇÖŞ"] {
+            assert_eq!(None.vin(odd), "***");
+            assert_eq!(Masked.vin(odd), "***", "{odd}");
+            assert_eq!(Full.vin(odd), odd);
+        }
+        assert_eq!(Masked.vin("WVW12345676752"), "WVW***6752");
+    }
+
+    #[test]
+    fn only_the_three_stored_names_are_modes() {
+        assert_eq!(PiiMode::from_name("NONE"), Some(None));
+        assert_eq!(PiiMode::from_name("MASKED"), Some(Masked));
+        assert_eq!(PiiMode::from_name("FULL"), Some(Full));
+        assert_eq!(PiiMode::from_name("full"), Option::None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_stored_value_makes_masking_panic_or_show_more_than_it_may(stored in any::<String>()) {
+            prop_assert_eq!(None.plate(&stored), "***");
+            prop_assert_eq!(None.vin(&stored), "***");
+            prop_assert!(Masked.plate(&stored).chars().count() <= 7);
+            prop_assert!(Masked.vin(&stored).chars().count() <= 10);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Every query shape of the list gives what sorting everything would give, page by page.
+
+use chrono::{DateTime, Utc};
+use partner_api::{
+    db::inspections::{ListFilter, Sources, Status, list},
+    rules::cursor::Position,
+};
+use uuid::Uuid;
+
+use crate::world::{Report, World, at};
+
+const STATUSES: [&str; 7] = [
+    "PUBLISHED",
+    "ARCHIVED",
+    "CANCELLED",
+    "DRAFT",
+    "IN_REVIEW",
+    "REVISION_REQUESTED",
+    "CANCEL_REQUESTED",
+];
+
+/// A report's place in the list: its time and its id, newest first.
+type Place = (DateTime<Utc>, Uuid);
+
+/// All pages of a list, one after the other.
+async fn walk(world: &World, sources: &Sources, filter: &ListFilter, limit: i64) -> Vec<Place> {
+    let mut after = None;
+    let mut places: Vec<Place> = Vec::new();
+    loop {
+        let page = list(&world.client, sources, filter, after, limit).await.unwrap();
+        places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
+        match page.items.last() {
+            Some(last) if page.has_more => {
+                assert_eq!(page.items.len() as i64, limit);
+                after = Some(Position {
+                    created_at: last.created_at,
+                    id: last.id,
+                });
+            }
+            _ => return places,
+        }
+    }
+}
+
+/// What the list must be, by the rules alone.
+fn expected(reports: &[(Report, Uuid)], sources: &Sources, filter: &ListFilter) -> Vec<Place> {
+    let mut places: Vec<Place> = reports
+        .iter()
+        .filter(|(report, _)| {
+            let published = at(report.created + report.lag);
+            let created = at(report.created);
+            let visible = match filter.status {
+                None => ["PUBLISHED", "ARCHIVED"].contains(&report.status),
+                Some(Status::Published) => report.status == "PUBLISHED",
+                Some(Status::Archived) => report.status == "ARCHIVED",
+                Some(Status::Cancelled) => report.status == "CANCELLED",
+            };
+            visible
+                && (sources.whole.contains(&report.organization) || sources.branches.contains(&report.branch))
+                && filter.branch_id.is_none_or(|branch| branch == report.branch)
+                && filter.published_from.is_none_or(|from| published >= from)
+                && filter.published_to.is_none_or(|to| published <= to)
+                && filter.created_from.is_none_or(|from| created >= from)
+                && filter.created_to.is_none_or(|to| created <= to)
+        })
+        .map(|(report, id)| (at(report.created), *id))
+        .collect();
+    places.sort_by(|one, other| other.cmp(one));
+    places
+}
+
+struct Landscape {
+    world: World,
+    organizations: Vec<Uuid>,
+    branches: Vec<Vec<Uuid>>,
+    reports: Vec<(Report, Uuid)>,
+}
+
+/// Three organisations with six branches each, some without any report for long, and many equal times.
+async fn landscape() -> Landscape {
+    let world = World::new().await;
+    let (mut organizations, mut branches, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+    for organization in 0..3 {
+        let id = world.organization(&format!("o{organization}"), "MASKED").await;
+        organizations.push(id);
+        let mut own = Vec::new();
+        for branch in 0..6 {
+            own.push(
+                world
+                    .branch(id, &format!("B{organization}{branch}"), "Ankara", true)
+                    .await,
+            );
+        }
+        branches.push(own);
+    }
+    // A linear congruential sequence: the same landscape in every run.
+    let mut state: u64 = 42;
+    let mut draw = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % below) as usize
+    };
+    for _ in 0..700 {
+        let (organization, branch) = (draw(3), draw(6));
+        let created = if branch < 2 { draw(10) } else { 20 + draw(60) };
+        reports.push(Report {
+            organization: organizations[organization],
+            branch: branches[organization][branch],
+            status: STATUSES[if draw(3) > 0 { draw(2) } else { draw(7) }],
+            created: created as i64,
+            lag: draw(30) as i64,
+        });
+    }
+    let ids = world.reports(&reports).await;
+    world.client.batch_execute("ANALYZE").await.unwrap();
+    Landscape {
+        world,
+        organizations,
+        branches,
+        reports: reports.into_iter().zip(ids).collect(),
+    }
+}
+
+fn scopes(land: &Landscape) -> Vec<Sources> {
+    let whole = |organizations: &[usize]| organizations.iter().map(|place| land.organizations[*place]).collect();
+    vec![
+        Sources::default(),
+        Sources {
+            whole: whole(&[0]),
+            branches: vec![],
+        },
+        Sources {
+            whole: whole(&[0, 1, 2]),
+            branches: vec![],
+        },
+        Sources {
+            whole: vec![],
+            branches: land.branches[1][..2].to_vec(),
+        },
+        Sources {
+            whole: vec![],
+            branches: land.branches.concat(),
+        },
+        Sources {
+            whole: whole(&[0]),
+            branches: land.branches[1][1..4].to_vec(),
+        },
+        Sources {
+            whole: whole(&[2]),
+            branches: land.branches[..2].concat(),
+        },
+        Sources {
+            whole: vec![Uuid::from_u128(7)],
+            branches: vec![Uuid::from_u128(8)],
+        },
+    ]
+}
+
+fn filters(land: &Landscape) -> Vec<ListFilter> {
+    let all = ListFilter::default;
+    let mut filters = vec![
+        all(),
+        ListFilter {
+            created_from: Some(at(30)),
+            ..all()
+        },
+        ListFilter {
+            created_to: Some(at(50)),
+            ..all()
+        },
+        ListFilter {
+            created_from: Some(at(25)),
+            created_to: Some(at(25)),
+            ..all()
+        },
+        ListFilter {
+            published_from: Some(at(60)),
+            ..all()
+        },
+        ListFilter {
+            published_to: Some(at(40)),
+            ..all()
+        },
+        ListFilter {
+            published_from: Some(at(40)),
+            published_to: Some(at(60)),
+            created_to: Some(at(45)),
+            ..all()
+        },
+        ListFilter {
+            published_from: Some(at(10_000)),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(land.branches[0][3]),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(land.branches[1][1]),
+            published_from: Some(at(5)),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(Uuid::from_u128(9)),
+            ..all()
+        },
+    ];
+    for status in [Status::Published, Status::Archived, Status::Cancelled] {
+        filters.push(ListFilter {
+            status: Some(status),
+            ..all()
+        });
+        filters.push(ListFilter {
+            status: Some(status),
+            published_from: Some(at(50)),
+            ..all()
+        });
+        filters.push(ListFilter {
+            status: Some(status),
+            branch_id: Some(land.branches[0][3]),
+            ..all()
+        });
+    }
+    filters
+}
+
+#[tokio::test]
+async fn every_scope_and_filter_lists_exactly_its_reports_in_order_whatever_the_page_size() {
+    let land = landscape().await;
+    for sources in scopes(&land) {
+        for filter in filters(&land) {
+            let expected = expected(&land.reports, &sources, &filter);
+            // Pages of 9 put the larger scopes into the shape for many sources.
+            for limit in [9, 100] {
+                let found = walk(&land.world, &sources, &filter, limit).await;
+                assert_eq!(found, expected, "{sources:?} {filter:?} {limit}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn generic_plans_list_the_same() {
+    let land = landscape().await;
+    land.world
+        .client
+        .batch_execute("SET plan_cache_mode = force_generic_plan")
+        .await
+        .unwrap();
+    for sources in scopes(&land) {
+        for filter in filters(&land) {
+            let found = walk(&land.world, &sources, &filter, 25).await;
+            assert_eq!(
+                found,
+                expected(&land.reports, &sources, &filter),
+                "{sources:?} {filter:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
+    let world = World::new().await;
+    let organization = world.organization("o", "NONE").await;
+    let branch = world.branch(organization, "B", "Ankara", true).await;
+    let reports: Vec<Report> = (0..2_300)
+        .map(|number| Report {
+            organization,
+            branch,
+            status: "PUBLISHED",
+            created: number / 3,
+            lag: 5,
+        })
+        .collect();
+    let ids = world.reports(&reports).await;
+    let reports: Vec<_> = reports.into_iter().zip(ids).collect();
+    let sources = Sources {
+        whole: vec![organization],
+        branches: vec![],
+    };
+    // Just under, and over, the 2,000 of a window.
+    for from in [766 - 665, 50] {
+        for branch_id in [None, Some(branch)] {
+            let filter = ListFilter {
+                branch_id,
+                published_from: Some(at(from + 5)),
+                ..ListFilter::default()
+            };
+            assert_eq!(
+                walk(&world, &sources, &filter, 100).await,
+                expected(&reports, &sources, &filter)
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_were_there() {
+    let land = landscape().await;
+    let sources = Sources {
+        whole: land.organizations.clone(),
+        branches: vec![],
+    };
+    let filter = ListFilter::default();
+    let before = expected(&land.reports, &sources, &filter);
+    let first = list(&land.world.client, &sources, &filter, None, 30).await.unwrap();
+    let newest = Report {
+        organization: land.organizations[0],
+        branch: land.branches[0][0],
+        status: "PUBLISHED",
+        created: 1_000,
+        lag: 0,
+    };
+    land.world.reports(&[newest; 5]).await;
+    let mut places: Vec<Place> = first.items.iter().map(|item| (item.created_at, item.id)).collect();
+    while let Some((created_at, id)) = places.last().copied() {
+        let page = list(
+            &land.world.client,
+            &sources,
+            &filter,
+            Some(Position { created_at, id }),
+            30,
+        )
+        .await
+        .unwrap();
+        places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
+        if !page.has_more {
+            break;
+        }
+    }
+    assert_eq!(places, before);
+}

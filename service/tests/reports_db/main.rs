@@ -1,0 +1,7 @@
+//! Reports as partners read them, from a real database: what is listed, in which order, and what stays hidden.
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used)]
+
+mod listing;
+mod reading;
+mod world;

@@ -1,0 +1,320 @@
+//! One report and what belongs to it: visible in scope and in three statuses, hidden otherwise.
+
+use partner_api::{
+    db::{
+        branches, forms,
+        inspections::{self, Sources, Status},
+        organizations, photos,
+    },
+    rules::privacy::PiiMode,
+};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use crate::world::{Report, World};
+
+fn whole(organization: Uuid) -> Sources {
+    Sources {
+        whole: vec![organization],
+        branches: vec![],
+    }
+}
+
+fn restricted(branch: Uuid) -> Sources {
+    Sources {
+        whole: vec![],
+        branches: vec![branch],
+    }
+}
+
+#[tokio::test]
+async fn every_statement_can_be_prepared() {
+    let world = World::new().await;
+    for statements in [
+        inspections::STATEMENTS,
+        organizations::STATEMENTS,
+        branches::STATEMENTS,
+        forms::STATEMENTS,
+        photos::STATEMENTS,
+    ] {
+        for (name, sql) in statements {
+            world
+                .client
+                .prepare(sql)
+                .await
+                .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
+    let world = World::new().await;
+    let (one, other) = (
+        world.organization("one", "FULL").await,
+        world.organization("other", "NONE").await,
+    );
+    let (mine, second) = (
+        world.branch(one, "A", "Ankara", true).await,
+        world.branch(one, "B", "Ankara", true).await,
+    );
+    let foreign = world.branch(other, "C", "Ankara", true).await;
+    for (status, visible) in [
+        ("PUBLISHED", Some(Status::Published)),
+        ("ARCHIVED", Some(Status::Archived)),
+        ("CANCELLED", Some(Status::Cancelled)),
+        ("DRAFT", None),
+        ("IN_REVIEW", None),
+        ("REVISION_REQUESTED", None),
+        ("CANCEL_REQUESTED", None),
+    ] {
+        let report = Report {
+            organization: one,
+            branch: mine,
+            status,
+            created: 0,
+            lag: 1,
+        };
+        let id = world.reports(&[report]).await[0];
+        for sources in [whole(one), restricted(mine)] {
+            let found = inspections::find(&world.client, &sources, id).await.unwrap();
+            assert_eq!(
+                found.map(|found| (found.id, found.pii_mode)),
+                visible.map(|_| (id, PiiMode::Full))
+            );
+            let detail = inspections::detail(&world.client, &sources, id).await.unwrap();
+            assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
+        }
+        for sources in [
+            Sources::default(),
+            whole(other),
+            restricted(second),
+            restricted(foreign),
+        ] {
+            assert!(inspections::find(&world.client, &sources, id).await.unwrap().is_none());
+            assert!(
+                inspections::detail(&world.client, &sources, id)
+                    .await
+                    .unwrap()
+                    .is_none()
+            );
+        }
+    }
+    let never = Uuid::now_v7();
+    assert!(
+        inspections::find(&world.client, &whole(one), never)
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
+    let world = World::new().await;
+    let organization = world.organization("one", "FULL").await;
+    let branch = world.branch(organization, "A", "Ankara", true).await;
+    let report = Report {
+        organization,
+        branch,
+        status: "PUBLISHED",
+        created: 0,
+        lag: 1,
+    };
+    let id = world.reports(&[report]).await[0];
+    let detail = inspections::detail(&world.client, &whole(organization), id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(detail.final_price.to_string(), "2700.00");
+    assert_eq!(detail.discount_percent.to_string(), "10.00");
+    assert_eq!(
+        (detail.vehicle.plate.as_str(), detail.vehicle.mileage_km),
+        ("34ABC123", 48_210)
+    );
+    assert_eq!((detail.organization_id, detail.branch_id), (organization, branch));
+    assert_eq!((detail.snapshot_mileage_km, detail.currency.as_str()), (48_195, "TRY"));
+}
+
+#[tokio::test]
+async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
+    let world = World::new().await;
+    let organization = world.organization("one", "FULL").await;
+    let branch = world.branch(organization, "A", "Ankara", true).await;
+    for (status, slug, key, found) in [
+        ("PUBLISHED", true, true, true),
+        ("PUBLISHED", false, true, false),
+        ("PUBLISHED", true, false, false),
+        ("ARCHIVED", true, true, false),
+        ("CANCELLED", true, true, false),
+        ("DRAFT", true, true, false),
+    ] {
+        let report = Report {
+            organization,
+            branch,
+            status,
+            created: 0,
+            lag: 1,
+        };
+        let id = world.reports(&[report]).await[0];
+        let slug = slug.then(|| id.to_string());
+        let key = key.then(|| format!("reports/{id}.pdf"));
+        world
+            .client
+            .execute(
+                "UPDATE inspections SET public_slug = $2, pdf_object_key = $3 WHERE id = $1",
+                &[&id, &slug, &key],
+            )
+            .await
+            .unwrap();
+        let stored = inspections::pdf_object_key(&world.client, &whole(organization), id)
+            .await
+            .unwrap();
+        assert_eq!(stored, key.filter(|_| found), "{status}");
+        let foreign = inspections::pdf_object_key(&world.client, &Sources::default(), id)
+            .await
+            .unwrap();
+        assert_eq!(foreign, None);
+    }
+}
+
+#[tokio::test]
+async fn hidden_photos_never_come_out() {
+    let world = World::new().await;
+    let organization = world.organization("one", "FULL").await;
+    let branch = world.branch(organization, "A", "Ankara", true).await;
+    let report = Report {
+        organization,
+        branch,
+        status: "PUBLISHED",
+        created: 0,
+        lag: 1,
+    };
+    let id = world.reports(&[report]).await[0];
+    assert!(photos::list(&world.client, id).await.unwrap().is_empty());
+    for (position, kind, shown) in [
+        (3, "DAMAGE", true),
+        (1, "EXTERIOR", true),
+        (2, "REGISTRATION", true),
+        (4, "OTOSICIL_PDF", true),
+        (5, "ENGINE", false),
+        (6, "REGISTRATION", false),
+    ] {
+        world
+            .client
+            .execute(
+                "INSERT INTO photos (id, inspection_id, position, kind, object_key, mime_type, size_bytes,
+                 show_in_report) VALUES ($1, $2, $3, $4, 'photos/x.jpg', 'image/jpeg', 7, $5)",
+                &[&Uuid::now_v7(), &id, &position, &kind, &shown],
+            )
+            .await
+            .unwrap();
+    }
+    let kinds: Vec<String> = photos::list(&world.client, id)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|photo| photo.kind)
+        .collect();
+    assert_eq!(kinds, ["EXTERIOR", "DAMAGE"]);
+}
+
+#[tokio::test]
+async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
+    let world = World::new().await;
+    let organization = world.organization("one", "FULL").await;
+    let branch = world.branch(organization, "A", "Ankara", true).await;
+    let report = Report {
+        organization,
+        branch,
+        status: "PUBLISHED",
+        created: 0,
+        lag: 1,
+    };
+    let id = world.reports(&[report]).await[0];
+    assert!(forms::list(&world.client, id).await.unwrap().is_empty());
+    world
+        .client
+        .batch_execute(&format!(
+            "INSERT INTO form_templates VALUES
+                ('{t1}', '{organization}', 'BODY', 'Kaporta', 'BODY', 2, false),
+                ('{t2}', '{organization}', 'TEST_LINE', 'Test hattı', 'MECHANICAL', 1, true),
+                ('{t3}', '{organization}', 'EMPTY', 'Boş', 'OTHER', 3, false),
+                ('{t4}', '{organization}', 'UNUSED', 'Kullanılmayan', 'OTHER', 4, false);
+             INSERT INTO form_template_points VALUES
+                ('{p1}', '{t2}', 'SLIP_REAR', 'Arka', 'm/km', 2), ('{p2}', '{t2}', 'SLIP_FRONT', 'Ön', 'm/km', 1),
+                ('{p3}', '{t1}', 'HOOD', 'Kaput', NULL, 1);
+             INSERT INTO inspection_forms VALUES ('{f1}', '{id}', '{t1}', ''), ('{f2}', '{id}', '{t2}', 'Genel'),
+                ('{f3}', '{id}', '{t3}', '');
+             INSERT INTO inspection_form_answers VALUES
+                ('{f2}', '{p2}', 'GOOD', 'İyi', 'NONE', -1.250, 'Not', 'device', now())",
+            t1 = Uuid::from_u128(1),
+            t2 = Uuid::from_u128(2),
+            t3 = Uuid::from_u128(3),
+            t4 = Uuid::from_u128(4),
+            p1 = Uuid::from_u128(11),
+            p2 = Uuid::from_u128(12),
+            p3 = Uuid::from_u128(13),
+            f1 = Uuid::from_u128(21),
+            f2 = Uuid::from_u128(22),
+            f3 = Uuid::from_u128(23),
+        ))
+        .await
+        .unwrap();
+    let found = forms::list(&world.client, id).await.unwrap();
+    let codes: Vec<&str> = found.iter().map(|form| form.code.as_str()).collect();
+    assert_eq!(codes, ["TEST_LINE", "BODY", "EMPTY"]);
+    let points: Vec<(&str, bool)> = found[0]
+        .points
+        .iter()
+        .map(|point| (point.code.as_str(), point.answer.is_some()))
+        .collect();
+    assert_eq!(points, [("SLIP_FRONT", true), ("SLIP_REAR", false)]);
+    let answer = found[0].points[0].answer.as_ref().unwrap();
+    assert_eq!(answer.numeric_value, Some(Decimal::new(-1250, 3)));
+    assert_eq!(answer.numeric_value.unwrap().to_string(), "-1.250");
+    assert_eq!(found[1].points[0].unit, None);
+    assert!(found[2].points.is_empty());
+}
+
+#[tokio::test]
+async fn organizations_and_branches_show_what_is_granted_and_no_more() {
+    let world = World::new().await;
+    let (one, other) = (
+        world.organization("Bir", "FULL").await,
+        world.organization("Ada", "NONE").await,
+    );
+    world.organization("Yabancı", "NONE").await;
+    let ankara = world.branch(one, "A2", "Ankara", true).await;
+    let izmir = world.branch(one, "A1", "İzmir", true).await;
+    let closed = world.branch(one, "A3", "Ankara", false).await;
+    let (mine, _) = (
+        world.branch(other, "B1", "Ankara", true).await,
+        world.branch(other, "B2", "Ankara", true).await,
+    );
+    let sources = Sources {
+        whole: vec![one],
+        branches: vec![mine],
+    };
+    let listed = organizations::list(&world.client, &[one, other], &sources)
+        .await
+        .unwrap();
+    let listed: Vec<_> = listed
+        .iter()
+        .map(|found| (found.name.as_str(), found.pii_mode, found.branch_count))
+        .collect();
+    assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 2)]);
+
+    let list = async |sources: Sources, organization, active, city| -> Vec<Uuid> {
+        let found = branches::list(&world.client, &sources, organization, active, city)
+            .await
+            .unwrap();
+        found.into_iter().map(|branch| branch.id).collect()
+    };
+    assert_eq!(list(sources.clone(), one, true, None).await, [izmir, ankara]);
+    assert_eq!(list(sources.clone(), one, false, None).await, [closed]);
+    assert_eq!(list(sources.clone(), one, true, Some("Ankara")).await, [ankara]);
+    assert_eq!(list(sources.clone(), one, true, Some("ankara")).await, [] as [Uuid; 0]);
+    assert_eq!(list(sources.clone(), other, true, None).await, [mine]);
+    assert_eq!(list(Sources::default(), one, true, None).await, [] as [Uuid; 0]);
+}

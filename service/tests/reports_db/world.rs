@@ -1,0 +1,141 @@
+//! A database with organisations, branches and reports.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use deadpool_postgres::{Manager, Object, Pool};
+use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+use uuid::Uuid;
+
+/// See above; each test has its own.
+pub struct World {
+    pub client: Object,
+    pub vehicle: Uuid,
+    // Dropped last, the server first.
+    _postgres: EmbeddedPostgres,
+    _folder: TempDir,
+}
+
+/// A report that a test adds.
+#[derive(Clone, Copy)]
+pub struct Report {
+    pub organization: Uuid,
+    pub branch: Uuid,
+    pub status: &'static str,
+    /// Seconds after the world's beginning.
+    pub created: i64,
+    /// Seconds between creation and publication.
+    pub lag: i64,
+}
+
+/// The beginning of the world's time.
+pub fn beginning() -> DateTime<Utc> {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+/// So many seconds later.
+pub fn at(seconds: i64) -> DateTime<Utc> {
+    beginning() + TimeDelta::seconds(seconds)
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let folder = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir_in("/tmp")
+            .unwrap();
+        let options = Options {
+            durable: false,
+            max_connections: 5,
+            ..Options::default()
+        };
+        let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
+        let pool = Pool::builder(Manager::new(postgres.config(), NoTls))
+            .max_size(1)
+            .build()
+            .unwrap();
+        let client = pool.get().await.unwrap();
+        let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
+        let mut files: Vec<_> = fs::read_dir(migrations)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        for file in files {
+            client.batch_execute(&fs::read_to_string(file).unwrap()).await.unwrap();
+        }
+        let vehicle = Uuid::now_v7();
+        client
+            .execute(
+                "INSERT INTO vehicles VALUES ($1, '34ABC123', 'WVWZZZ1JZ3W386752', 'Volkswagen', 'Golf', 2021,
+                 'HATCHBACK', 'GASOLINE', 'MANUAL', 'Beyaz', 48210, NULL)",
+                &[&vehicle],
+            )
+            .await
+            .unwrap();
+        Self {
+            client,
+            vehicle,
+            _postgres: postgres,
+            _folder: folder,
+        }
+    }
+
+    pub async fn organization(&self, name: &str, pii_mode: &str) -> Uuid {
+        let id = Uuid::now_v7();
+        self.client
+            .execute(
+                "INSERT INTO organizations (id, slug, name, pii_mode) VALUES ($1, $2, $2, $3)",
+                &[&id, &name, &pii_mode],
+            )
+            .await
+            .unwrap();
+        id
+    }
+
+    pub async fn branch(&self, organization: Uuid, code: &str, city: &str, active: bool) -> Uuid {
+        let id = Uuid::now_v7();
+        self.client
+            .execute(
+                "INSERT INTO branches VALUES ($1, $2, $3, $3, $3, $4, 'Merkez', $5)",
+                &[&id, &organization, &code, &city, &active],
+            )
+            .await
+            .unwrap();
+        id
+    }
+
+    /// Adds reports, all at once; their ids in the same order.
+    pub async fn reports(&self, reports: &[Report]) -> Vec<Uuid> {
+        let ids: Vec<Uuid> = reports.iter().map(|_| Uuid::new_v4()).collect();
+        let organizations: Vec<Uuid> = reports.iter().map(|report| report.organization).collect();
+        let branches: Vec<Uuid> = reports.iter().map(|report| report.branch).collect();
+        let statuses: Vec<&str> = reports.iter().map(|report| report.status).collect();
+        let created: Vec<_> = reports.iter().map(|report| at(report.created)).collect();
+        let published: Vec<_> = reports.iter().map(|report| at(report.created + report.lag)).collect();
+        self.client
+            .execute(
+                "INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate,
+                    package_name, package_base_price, base_price, discount_percent, final_price, payment_type,
+                    snapshot_vin, snapshot_mileage_km, published_at, created_at)
+                 SELECT id, id::text, organization, branch, $1, status, '34ABC123', 'Tam', 3000, 3000, 10, 2700, 'CARD',
+                    'WVWZZZ1JZ3W386752', 48195, published, created
+                 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[])
+                    AS new (id, organization, branch, status, created, published)",
+                &[
+                    &self.vehicle,
+                    &ids,
+                    &organizations,
+                    &branches,
+                    &statuses,
+                    &created,
+                    &published,
+                ],
+            )
+            .await
+            .unwrap();
+        ids
+    }
+}
