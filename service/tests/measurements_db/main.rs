@@ -1,6 +1,6 @@
 //! Measurements against a real database: what is recorded, what reaches a report, and who wins a race.
 #![allow(missing_docs)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod applying;
 mod matching;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use deadpool_postgres::{Manager, Object, Pool};
 use partner_api::db::measurements::{
@@ -207,11 +208,17 @@ impl World {
         self.client().await.query_one(sql, &[]).await.unwrap().get(0)
     }
 
-    /// Returns once a session of the database waits for a lock.
+    /// Returns once a session of the database waits for a lock; fails if none ever does.
     pub async fn until_someone_waits(&self) {
-        while self.count("SELECT count(*) FROM pg_locks WHERE NOT granted").await == 0 {
-            tokio::task::yield_now().await;
-        }
+        let waiting = async {
+            while self.count("SELECT count(*) FROM pg_locks WHERE NOT granted").await == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let deadline = Duration::from_secs(30);
+        tokio::time::timeout(deadline, waiting)
+            .await
+            .expect("nobody waits for a lock");
     }
 }
 
