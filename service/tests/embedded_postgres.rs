@@ -1,5 +1,5 @@
 //! The private cluster, with real server programs.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{
     fs,

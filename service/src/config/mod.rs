@@ -1,0 +1,380 @@
+//! The configuration: flags over environment over TOML file over defaults, resolved once into one [`Config`].
+
+use std::{
+    env, fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use ipnet::IpNet;
+use partner_api_signing::{Environment, KeyId};
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+use url::Url;
+
+mod cli;
+mod layer;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use cli::{Cli, Command, SandboxArgs, ServeArgs};
+pub use layer::Layer;
+pub use types::{Hidden, Span};
+
+use crate::{
+    db::pool::{self, PoolSettings},
+    logging::{self, LogFormat},
+    secrets::{MASTER_KEY_VARIABLE, MasterKey, MasterKeyError},
+    storage::{S3Settings, Storage, StorageError},
+};
+
+/// Where the name of the configuration file may stand.
+const CONFIG_VARIABLE: &str = "PARTNER_API_CONFIG";
+/// The largest pool: beyond it, Postgres itself is the bottleneck.
+const LARGEST_POOL: usize = 1000;
+
+/// What is wrong with the configuration.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("the configuration file {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file says something that is not understood.
+    #[error("the configuration file {path}, {reason}")]
+    Toml {
+        /// The file.
+        path: String,
+        /// The line and what is wrong there.
+        reason: String,
+    },
+    /// An environment variable's value cannot be used.
+    #[error("the environment variable {name}: {reason}")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// What is wrong with its value.
+        reason: String,
+    },
+    /// An option's value cannot be used, wherever it came from.
+    #[error("{option}: {reason}")]
+    Option {
+        /// The option, as a flag.
+        option: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl ConfigError {
+    fn option(option: &'static str, reason: impl ToString) -> Self {
+        Self::Option {
+            option,
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// Which database is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Database {
+    /// A private cluster in the data folder.
+    Embedded {
+        /// The folder with the server programs; none: searched.
+        postgres_bin: Option<PathBuf>,
+    },
+    /// The one with this URL.
+    Url(Hidden),
+}
+
+/// Where photos and PDFs are kept.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageChoice {
+    /// In a folder.
+    Folder(PathBuf),
+    /// In an S3-compatible service.
+    S3(S3Settings),
+}
+
+/// Where the master key comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MasterKeySource {
+    /// Given in the environment.
+    Given(Hidden),
+    /// In a file.
+    File(PathBuf),
+    /// In a file that is made if it does not exist (sandbox).
+    FileOrNew(PathBuf),
+}
+
+/// The whole configuration, resolved and checked. Printing or serialising it shows no secret.
+#[derive(Clone, Debug, Serialize)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The URL under which partners reach the service, without a slash at its end; none: the address listened on.
+    pub public_url: Option<String>,
+    /// The deployment's environment.
+    #[serde(serialize_with = "as_text")]
+    pub environment: Environment,
+    /// What new key ids begin with.
+    pub key_prefix: String,
+    /// The database.
+    pub database: Database,
+    /// The folder for what is kept on this machine.
+    pub data_dir: PathBuf,
+    /// Database connections for requests.
+    pub pool_size: usize,
+    /// How long a request waits for one.
+    pub pool_wait: Span,
+    /// How long Postgres works on one statement.
+    pub statement_timeout: Span,
+    /// Requests per minute and address; 0 is no limit.
+    pub ip_limit: u32,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The time in which a body must have arrived.
+    pub body_timeout: Span,
+    /// The time in which a request must have been answered.
+    pub request_timeout: Span,
+    /// The time that running requests are given when the service stops.
+    pub shutdown_deadline: Span,
+    /// Where photos and PDFs are kept.
+    pub storage: StorageChoice,
+    /// Where the master key comes from; none was given, which only `migrate` does without.
+    pub master_key: Option<MasterKeySource>,
+    /// The log's level.
+    pub log_level: String,
+    /// The log's format.
+    pub log_format: LogFormat,
+}
+
+impl Config {
+    /// The configuration of `serve` and `migrate`, from the flags, this process's environment and the file.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn load(args: &ServeArgs) -> Result<Self, ConfigError> {
+        let variable = |name: &str| env::var(name).ok();
+        let path = args
+            .config
+            .clone()
+            .or_else(|| env::var_os(CONFIG_VARIABLE).map(PathBuf::from));
+        let file = path.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        Self::resolve(args.flags.clone(), Layer::from_environment(variable)?, file)
+    }
+
+    /// The configuration from its three layers.
+    ///
+    /// # Errors
+    /// An option's value cannot be used.
+    pub fn resolve(flags: Layer, environment: Layer, file: Layer) -> Result<Self, ConfigError> {
+        if let Some(url) = &flags.database_url
+            && pool::parse_url(url.expose()).is_ok_and(|config| config.get_password().is_some())
+        {
+            return Err(ConfigError::option(
+                "--database-url",
+                "a password in a flag is seen by everybody who lists processes; put the URL into \
+                 PARTNER_API_DATABASE_URL or the configuration file",
+            ));
+        }
+        // The key itself and the key's file are one option: the layer decides, and within the environment the key.
+        let master_key = flags
+            .master_key_file
+            .clone()
+            .map(MasterKeySource::File)
+            .or_else(|| environment.master_key.clone().map(MasterKeySource::Given));
+        let all = flags.over(environment).over(file);
+        let data_dir = all.data_dir.clone().unwrap_or_else(|| "data".into());
+        let config = Self {
+            listen: all.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
+            public_url: all.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            environment: all.environment.unwrap_or(Environment::Test),
+            key_prefix: all.key_prefix.clone().unwrap_or_else(|| "vip".to_owned()),
+            database: match &all.database_url {
+                Some(url) => Database::Url(url.clone()),
+                None => Database::Embedded {
+                    postgres_bin: all.postgres_bin.clone(),
+                },
+            },
+            pool_size: all.pool_size.unwrap_or(16),
+            pool_wait: all.pool_wait.unwrap_or(Span::millis(250)),
+            statement_timeout: all.statement_timeout.unwrap_or(Span::secs(5)),
+            ip_limit: all.ip_limit.unwrap_or(1200),
+            trusted_proxies: all.trusted_proxies.clone().unwrap_or_default(),
+            body_timeout: all.body_timeout.unwrap_or(Span::secs(30)),
+            request_timeout: all.request_timeout.unwrap_or(Span::secs(15)),
+            shutdown_deadline: all.shutdown_deadline.unwrap_or(Span::secs(20)),
+            storage: storage(&all, &data_dir)?,
+            master_key: master_key.or_else(|| all.master_key_file.clone().map(MasterKeySource::File)),
+            log_level: all.log_level.clone().unwrap_or_else(|| "info".to_owned()),
+            log_format: all.log_format.unwrap_or_default(),
+            data_dir,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The sandbox's configuration. Of the environment it takes the log's options and the server programs' folder alone: a
+    /// production database's URL that happens to be set must not become a sandbox.
+    ///
+    /// # Errors
+    /// One of those variables cannot be used.
+    pub fn sandbox(args: &SandboxArgs, environment: Layer) -> Result<Self, ConfigError> {
+        let flags = Layer {
+            listen: Some(args.listen()),
+            data_dir: Some(args.data_dir.clone()),
+            ip_limit: Some(args.ip_limit),
+            ..Layer::default()
+        };
+        let Layer {
+            postgres_bin,
+            log_level,
+            log_format,
+            ..
+        } = environment;
+        let environment = Layer {
+            postgres_bin,
+            log_level,
+            log_format,
+            ..Layer::default()
+        };
+        let mut config = Self::resolve(flags, environment, Layer::default())?;
+        config.master_key = Some(MasterKeySource::FileOrNew(config.data_dir.join("master.key")));
+        Ok(config)
+    }
+
+    /// [`Config::sandbox`] with this process's environment.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_sandbox(args: &SandboxArgs) -> Result<Self, ConfigError> {
+        Self::sandbox(args, Layer::from_environment(|name| env::var(name).ok())?)
+    }
+
+    /// The pool's settings.
+    #[must_use]
+    pub fn pool_settings(&self) -> PoolSettings {
+        PoolSettings {
+            size: self.pool_size,
+            wait: *self.pool_wait,
+            statement_timeout: *self.statement_timeout,
+        }
+    }
+
+    /// The master key.
+    ///
+    /// # Errors
+    /// There is none, or it is malformed.
+    pub fn master_key(&self) -> Result<MasterKey, MasterKeyError> {
+        match &self.master_key {
+            Some(MasterKeySource::Given(hex)) => MasterKey::from_hex(hex.expose(), MASTER_KEY_VARIABLE),
+            Some(MasterKeySource::File(path)) => MasterKey::from_file(path),
+            Some(MasterKeySource::FileOrNew(path)) => MasterKey::from_file_or_new(path),
+            None => Err(MasterKeyError::Missing),
+        }
+    }
+
+    /// The object store. `public_url` is what the links of a folder begin with, `link_key` what signs them.
+    ///
+    /// # Errors
+    /// It cannot be set up.
+    pub fn open_storage(&self, public_url: &str, link_key: [u8; 32]) -> Result<Storage, StorageError> {
+        match &self.storage {
+            StorageChoice::Folder(folder) => Storage::folder(folder, public_url, link_key),
+            StorageChoice::S3(settings) => Storage::s3(settings),
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        if let Some(text) = &self.public_url {
+            let url: Url = text
+                .parse()
+                .map_err(|error| ConfigError::option("--public-url", error))?;
+            let bare = url.query().is_none() && url.fragment().is_none() && url.host().is_some();
+            if !matches!(url.scheme(), "http" | "https") || !bare {
+                return Err(ConfigError::option(
+                    "--public-url",
+                    "expected a URL like https://api.example.org",
+                ));
+            }
+        } else if self.listen.ip().is_unspecified() {
+            let reason = format!("needed, for {} is no address that partners could reach", self.listen);
+            return Err(ConfigError::option("--public-url", reason));
+        }
+        KeyId::generate(&self.key_prefix, self.environment, &Default::default())
+            .map_err(|error| ConfigError::option("--key-prefix", error))?;
+        if let Database::Url(url) = &self.database {
+            pool::parse_url(url.expose()).map_err(|error| ConfigError::option("--database-url", error))?;
+        }
+        if !(1..=LARGEST_POOL).contains(&self.pool_size) {
+            return Err(ConfigError::option(
+                "--pool-size",
+                format!("expected 1 to {LARGEST_POOL}"),
+            ));
+        }
+        logging::filter(&self.log_level).map_err(|error| ConfigError::option("--log-level", error))?;
+        Ok(())
+    }
+}
+
+fn read_file(path: &Path) -> Result<Layer, ConfigError> {
+    let shown = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|source| ConfigError::File {
+        path: shown.clone(),
+        source,
+    })?;
+    Layer::from_toml(&text).map_err(|reason| ConfigError::Toml { path: shown, reason })
+}
+
+fn storage(all: &Layer, data_dir: &Path) -> Result<StorageChoice, ConfigError> {
+    let Some(bucket) = &all.s3_bucket else {
+        let others = [
+            &all.s3_region,
+            &all.s3_endpoint,
+            &all.s3_public_endpoint,
+            &all.s3_access_key_id,
+        ];
+        if others.iter().any(|option| option.is_some()) || all.s3_secret_access_key.is_some() {
+            return Err(ConfigError::option("--s3-bucket", "needed with the other S3 options"));
+        }
+        return Ok(StorageChoice::Folder(
+            all.storage_dir.clone().unwrap_or_else(|| data_dir.join("files")),
+        ));
+    };
+    if all.storage_dir.is_some() {
+        return Err(ConfigError::option(
+            "--storage-dir",
+            "files are kept in a folder or in a bucket (--s3-bucket), not both",
+        ));
+    }
+    if all.s3_access_key_id.is_some() != all.s3_secret_access_key.is_some() {
+        let reason = "the id and its secret (PARTNER_API_S3_SECRET_ACCESS_KEY) are given together";
+        return Err(ConfigError::option("--s3-access-key-id", reason));
+    }
+    Ok(StorageChoice::S3(S3Settings {
+        bucket: bucket.clone(),
+        region: all.s3_region.clone(),
+        endpoint: all.s3_endpoint.clone(),
+        public_endpoint: all.s3_public_endpoint.clone(),
+        access_key_id: all.s3_access_key_id.clone(),
+        secret_access_key: all
+            .s3_secret_access_key
+            .as_ref()
+            .map(|secret| secret.expose().to_owned().into()),
+        path_style: all.s3_path_style,
+        allow_http: all.s3_allow_http.unwrap_or(false),
+    }))
+}
+
+fn as_text<S: Serializer>(environment: &Environment, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(environment.as_str())
+}

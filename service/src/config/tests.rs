@@ -1,0 +1,352 @@
+use clap::{Args, CommandFactory, Parser};
+
+use super::*;
+
+fn flags(arguments: &[&str]) -> Layer {
+    let arguments = ["partner-api", "serve"].iter().chain(arguments);
+    match Cli::try_parse_from(arguments).unwrap().command {
+        Command::Serve(args) => args.flags,
+        _ => unreachable!("serve was asked for"),
+    }
+}
+
+fn environment(variables: &[(&str, &str)]) -> Layer {
+    try_environment(variables).unwrap()
+}
+
+fn try_environment(variables: &[(&str, &str)]) -> Result<Layer, ConfigError> {
+    let variables: Vec<(String, String)> = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    Layer::from_environment(|name| {
+        variables
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, value)| value.clone())
+    })
+}
+
+fn file(text: &str) -> Layer {
+    Layer::from_toml(text).unwrap()
+}
+
+fn none() -> Layer {
+    Layer::default()
+}
+
+fn error(flags: Layer, environment: Layer, file: Layer) -> String {
+    Config::resolve(flags, environment, file).unwrap_err().to_string()
+}
+
+#[test]
+fn defaults_are_as_documented() {
+    let config = Config::resolve(none(), none(), none()).unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.public_url, None);
+    assert_eq!(config.environment, Environment::Test);
+    assert_eq!(config.key_prefix, "vip");
+    assert_eq!(config.database, Database::Embedded { postgres_bin: None });
+    assert_eq!(config.data_dir, Path::new("data"));
+    assert_eq!((config.pool_size, config.pool_wait), (16, Span::millis(250)));
+    assert_eq!(config.statement_timeout, Span::secs(5));
+    assert_eq!(config.ip_limit, 1200);
+    assert!(config.trusted_proxies.is_empty());
+    assert_eq!(config.body_timeout, Span::secs(30));
+    assert!(matches!(&config.storage, StorageChoice::Folder(folder) if folder == Path::new("data/files")));
+    assert_eq!(config.master_key, None);
+    assert!(
+        config
+            .master_key()
+            .unwrap_err()
+            .to_string()
+            .contains("openssl rand -hex 32")
+    );
+    assert_eq!(
+        (config.log_level.as_str(), config.log_format),
+        ("info", LogFormat::Auto)
+    );
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_and_that_over_the_file() {
+    let in_file = || file("pool_size = 1\nip_limit = 1\nkey_prefix = 'file'\nbody_timeout = '1s'");
+    let in_environment = || {
+        environment(&[
+            ("PARTNER_API_POOL_SIZE", "2"),
+            ("PARTNER_API_IP_LIMIT", "2"),
+            ("PARTNER_API_BODY_TIMEOUT", "2s"),
+            // Set but empty: not set.
+            ("PARTNER_API_KEY_PREFIX", ""),
+        ])
+    };
+    let config = Config::resolve(flags(&["--pool-size", "3"]), in_environment(), in_file()).unwrap();
+    assert_eq!((config.pool_size, config.ip_limit), (3, 2));
+    assert_eq!(
+        (config.key_prefix.as_str(), config.body_timeout),
+        ("file", Span::secs(2))
+    );
+}
+
+#[test]
+fn every_option_is_understood_in_all_three_layers() {
+    let text = r#"
+        listen = "[::1]:9000"
+        public_url = "https://api.example.org/"
+        environment = "live"
+        key_prefix = "abc"
+        master_key_file = "/etc/key"
+        database_url = "postgresql://u:p@db/x"
+        data_dir = "/srv"
+        postgres_bin = "/opt/pg"
+        pool_size = 4
+        pool_wait = "100ms"
+        statement_timeout = "2s"
+        ip_limit = 0
+        trusted_proxies = ["10.0.0.0/8", "fd00::/8"]
+        body_timeout = "10s"
+        request_timeout = "11s"
+        shutdown_deadline = "12s"
+        s3_bucket = "b"
+        s3_region = "r"
+        s3_endpoint = "https://s3.example.org"
+        s3_public_endpoint = "https://files.example.org"
+        s3_access_key_id = "id"
+        s3_secret_access_key = "hush"
+        s3_path_style = true
+        s3_allow_http = false
+        log_level = "warn"
+        log_format = "json"
+    "#;
+    let from_file = Config::resolve(none(), none(), file(text)).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    let as_text = |value: &toml::Value| match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(values) => values
+            .iter()
+            .filter_map(toml::Value::as_str)
+            .collect::<Vec<_>>()
+            .join(","),
+        value => value.to_string(),
+    };
+    let variables: Vec<(String, String)> = table
+        .iter()
+        .map(|(key, value)| (layer::variable_name(key), as_text(value)))
+        .collect();
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let from_environment = Config::resolve(none(), environment(&variables), none()).unwrap();
+    // The debug text of hidden values does not tell them apart, so these are compared by themselves.
+    assert_eq!(format!("{from_file:?}"), format!("{from_environment:?}"));
+    assert_eq!(from_file.database, from_environment.database);
+
+    let given: Vec<String> = table
+        .iter()
+        .filter(|(key, _)| !["s3_secret_access_key", "database_url"].contains(&key.as_str()))
+        .map(|(key, value)| format!("--{}={}", key.replace('_', "-"), as_text(value)))
+        .collect();
+    let given: Vec<&str> = given.iter().map(String::as_str).collect();
+    let rest = || file("s3_secret_access_key = 'hush'\ndatabase_url = 'postgresql://u:p@db/x'");
+    let from_flags = Config::resolve(flags(&given), none(), rest()).unwrap();
+    assert_eq!(format!("{from_file:?}"), format!("{from_flags:?}"));
+    assert_eq!(from_file.public_url.as_deref(), Some("https://api.example.org"));
+    let known = Layer::augment_args(clap::Command::new("x")).get_arguments().count();
+    // All flags but storage_dir, which excludes the bucket; and the one secret that is no flag.
+    assert_eq!(table.len(), known - 1 + 1);
+}
+
+#[test]
+fn nothing_printed_shows_a_secret() {
+    let layer = file(
+        "database_url = 'postgresql://u:hunter2@db/x'\ns3_bucket='b'\ns3_access_key_id='i'\ns3_secret_access_key='hush'",
+    );
+    let key = "ab".repeat(32);
+    let with_key = environment(&[("PARTNER_API_MASTER_KEY", &key)]);
+    let config = Config::resolve(none(), with_key, layer).unwrap();
+    assert!(config.master_key().is_ok());
+    for shown in [format!("{config:?}"), serde_json::to_string(&config).unwrap()] {
+        for secret in ["hunter2", "hush", &key] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_master_key_follows_the_layers_too() {
+    let key = "ab".repeat(32);
+    let both = || {
+        environment(&[
+            ("PARTNER_API_MASTER_KEY", &key),
+            ("PARTNER_API_MASTER_KEY_FILE", "/env"),
+        ])
+    };
+    let in_file = || file("master_key_file = '/file'");
+    let source = |flags, environment| {
+        Config::resolve(flags, environment, in_file())
+            .unwrap()
+            .master_key
+            .unwrap()
+    };
+    assert_eq!(
+        source(flags(&["--master-key-file", "/flag"]), both()),
+        MasterKeySource::File("/flag".into())
+    );
+    assert_eq!(
+        source(none(), both()),
+        MasterKeySource::Given(Hidden::from(key.clone()))
+    );
+    let only_file = environment(&[("PARTNER_API_MASTER_KEY_FILE", "/env")]);
+    assert_eq!(source(none(), only_file), MasterKeySource::File("/env".into()));
+    assert_eq!(source(none(), none()), MasterKeySource::File("/file".into()));
+}
+
+#[test]
+fn an_unknown_key_in_the_file_is_named_with_its_line_and_the_known_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("service.toml");
+    fs::write(&path, "ip_limit = 5\n\npool_sise = 4\n").unwrap();
+    let message = read_file(&path).unwrap_err().to_string();
+    for part in ["service.toml", "line 3", "pool_sise", "pool_size"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let message = read_file(&folder.path().join("absent.toml")).unwrap_err().to_string();
+    assert!(message.contains("absent.toml"), "{message}");
+}
+
+#[test]
+fn a_bad_value_in_the_file_is_told_without_showing_other_lines() {
+    for (text, part) in [
+        ("listen = 'nowhere'", "line 1: invalid socket address"),
+        ("\nbody_timeout = '0s'", "line 2: must be longer than 0"),
+        ("body_timeout = 'soon'", "write a length of time as"),
+        ("environment = 'staging'", "`test` or `live`"),
+        ("log_format = 'xml'", "unknown variant `xml`"),
+        ("trusted_proxies = ['10.0.0.0/99']", "line 1"),
+        ("pool_size = 'many'", "invalid type"),
+        ("s3_secret_access_key = 'hush\n", "line 1"),
+    ] {
+        let message = Layer::from_toml(text).unwrap_err();
+        assert!(message.contains(part) && !message.contains("hush"), "{message}");
+    }
+}
+
+#[test]
+fn a_bad_variable_is_named_and_its_value_is_not_shown() {
+    for (name, value, part) in [
+        ("PARTNER_API_LISTEN", "sesame", "invalid socket address"),
+        ("PARTNER_API_POOL_WAIT", "sesame", "write a length of time as"),
+        ("PARTNER_API_ENVIRONMENT", "sesame", "`test` or `live`"),
+        ("PARTNER_API_LOG_FORMAT", "sesame", "expected one of auto, text, json"),
+        (
+            "PARTNER_API_TRUSTED_PROXIES",
+            "10.0.0.0/8,sesame",
+            "invalid IP address syntax",
+        ),
+        ("PARTNER_API_S3_ALLOW_HTTP", "sesame", "true, false"),
+        ("PARTNER_API_IP_LIMIT", "-1", "is not in 0..="),
+    ] {
+        let message = try_environment(&[(name, value)]).unwrap_err().to_string();
+        assert!(
+            message.contains(name) && message.contains(part) && !message.contains("sesame"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_by_name() {
+    for (text, parts) in [
+        ("pool_size = 0", ["--pool-size", "1 to 1000"]),
+        ("key_prefix = 'VIP'", ["--key-prefix", "a-z and 0-9"]),
+        ("public_url = 'api.example.org'", ["--public-url", "relative URL"]),
+        (
+            "public_url = 'ftp://api.example.org'",
+            ["--public-url", "expected a URL like"],
+        ),
+        (
+            "public_url = 'https://api.example.org/?x'",
+            ["--public-url", "expected a URL like"],
+        ),
+        ("listen = '0.0.0.0:80'", ["--public-url", "needed"]),
+        (
+            "database_url = 'postgresql://u:hush@h:port/d'",
+            ["--database-url", "expected postgresql://"],
+        ),
+        ("log_level = 'info,partner_api=loud'", ["--log-level", "loud"]),
+        ("s3_region = 'r'", ["--s3-bucket", "needed"]),
+        ("s3_bucket = 'b'\nstorage_dir = 'd'", ["--storage-dir", "not both"]),
+        (
+            "s3_bucket = 'b'\ns3_access_key_id = 'i'",
+            ["--s3-access-key-id", "together"],
+        ),
+    ] {
+        let message = error(none(), none(), file(text));
+        assert!(
+            parts.iter().all(|part| message.contains(part)) && !message.contains("hush"),
+            "{text}: {message}"
+        );
+    }
+}
+
+#[test]
+fn a_password_in_a_flag_is_refused() {
+    let message = error(flags(&["--database-url", "postgresql://u:hush@h/d"]), none(), none());
+    assert!(
+        message.contains("PARTNER_API_DATABASE_URL") && !message.contains("hush"),
+        "{message}"
+    );
+    assert!(
+        Config::resolve(
+            flags(&["--database-url", "postgresql:///d?host=/run&user=u"]),
+            none(),
+            none()
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn the_sandbox_ignores_an_operators_environment() {
+    let Command::Sandbox(args) = Cli::try_parse_from(["partner-api", "sandbox", "--port", "0"])
+        .unwrap()
+        .command
+    else {
+        unreachable!("sandbox was asked for")
+    };
+    let variables = environment(&[
+        ("PARTNER_API_DATABASE_URL", "postgresql://u@production/d"),
+        ("PARTNER_API_ENVIRONMENT", "live"),
+        ("PARTNER_API_POSTGRES_BIN", "/opt/pg"),
+        ("PARTNER_API_LOG_LEVEL", "debug"),
+    ]);
+    let config = Config::sandbox(&args, variables).unwrap();
+    assert_eq!(
+        config.database,
+        Database::Embedded {
+            postgres_bin: Some("/opt/pg".into())
+        }
+    );
+    assert_eq!((config.environment, config.ip_limit), (Environment::Test, 0));
+    assert_eq!(
+        (config.listen.to_string().as_str(), config.log_level.as_str()),
+        ("127.0.0.1:0", "debug")
+    );
+    assert_eq!(config.data_dir, Path::new(".sandbox"));
+    assert_eq!(
+        config.master_key,
+        Some(MasterKeySource::FileOrNew(".sandbox/master.key".into()))
+    );
+}
+
+#[test]
+fn the_help_tells_each_options_variable_and_default() {
+    Cli::command().debug_assert();
+    for argument in Layer::augment_args(clap::Command::new("x")).get_arguments() {
+        let help = argument.get_help().unwrap().to_string();
+        let variable = format!("[env: {}]", layer::variable_name(argument.get_id().as_str()));
+        assert!(help.contains(&variable), "{}: {help}", argument.get_id());
+        assert!(help.contains("[default: "), "{}: {help}", argument.get_id());
+    }
+}

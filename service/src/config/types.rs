@@ -1,0 +1,99 @@
+//! The types of single options.
+
+use std::{fmt, ops::Deref, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use zeroize::Zeroizing;
+
+/// A length of time greater than none, written as `250ms`, `5s` or `1m 30s`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(Duration);
+
+impl Span {
+    /// From whole milliseconds.
+    #[must_use]
+    pub const fn millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
+    /// From whole seconds.
+    #[must_use]
+    pub const fn secs(secs: u64) -> Self {
+        Self(Duration::from_secs(secs))
+    }
+}
+
+impl Deref for Span {
+    type Target = Duration;
+
+    fn deref(&self) -> &Duration {
+        &self.0
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match humantime::parse_duration(text) {
+            Ok(duration) if duration.is_zero() => Err("must be longer than 0".to_owned()),
+            Ok(duration) => Ok(Self(duration)),
+            Err(error) => Err(format!("{error}; write a length of time as 250ms, 5s or 1m")),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        humantime::format_duration(self.0).fmt(f)
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Text that no log, error or process listing shows: wiped from memory after use, redacted when printed.
+#[derive(Clone, Deserialize, PartialEq, Eq)]
+#[serde(transparent)]
+pub struct Hidden(Zeroizing<String>);
+
+impl Hidden {
+    /// The text itself.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Hidden {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl Serialize for Hidden {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("[redacted]")
+    }
+}

@@ -1,0 +1,213 @@
+//! The schema's migrations, built into the binary and run under an advisory lock, so that replicas can start together.
+
+use refinery::{Report, Runner, error::Kind};
+use thiserror::Error;
+use tokio_postgres::Config;
+
+use super::pool::{self, DedicatedError};
+
+mod embedded {
+    refinery::embed_migrations!("../migrations");
+}
+
+/// The advisory lock's number: any constant that nothing else in the database uses ("partner" in ASCII).
+const LOCK: i64 = 0x70_6172_746e_6572;
+
+/// Why the schema is not up to date.
+#[derive(Debug, Error)]
+pub enum MigrateError {
+    /// See [`DedicatedError`].
+    #[error(transparent)]
+    Connect(#[from] DedicatedError),
+    /// The lock could not be taken or given back.
+    #[error("the migration lock: {0}")]
+    Lock(tokio_postgres::Error),
+    /// The database has a migration that this binary does not know.
+    #[error(
+        "the database is newer than this binary: it has the migration {found}, this binary knows up to {known}; \
+         start a newer version of the service"
+    )]
+    DatabaseNewer {
+        /// The unknown migration.
+        found: String,
+        /// The newest known one.
+        known: String,
+    },
+    /// A migration that was applied differs from the one in this binary.
+    #[error(
+        "the migration {applied} was applied with another content than this binary has; applied migrations are never edited"
+    )]
+    Edited {
+        /// Its name.
+        applied: String,
+    },
+    /// A migration failed. What it did is undone, earlier ones stay.
+    #[error("a migration failed: {}", causes(.0))]
+    Failed(refinery::Error),
+}
+
+/// Brings the schema up to date and answers the names of the migrations that it applied, in order; none: it was so already.
+/// Of several callers at once one works, the others wait and find everything done.
+///
+/// # Errors
+/// The database cannot be reached, is newer than this binary, or refuses a migration.
+pub async fn migrate(config: &Config) -> Result<Vec<String>, MigrateError> {
+    run(config, &embedded::migrations::runner()).await
+}
+
+async fn run(config: &Config, runner: &Runner) -> Result<Vec<String>, MigrateError> {
+    let mut client = pool::dedicated(config).await?;
+    // Freed by the end of the session too, so a killed replica blocks nobody.
+    client
+        .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
+        .await
+        .map_err(MigrateError::Lock)?;
+    let outcome = runner.run_async(&mut client).await;
+    let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
+    let report = outcome.map_err(|error| classify(error, runner))?;
+    unlocked.map_err(MigrateError::Lock)?;
+    Ok(names(&report))
+}
+
+fn names(report: &Report) -> Vec<String> {
+    report.applied_migrations().iter().map(ToString::to_string).collect()
+}
+
+fn classify(error: refinery::Error, runner: &Runner) -> MigrateError {
+    match error.kind() {
+        Kind::MissingVersion(found) => {
+            let newest = runner
+                .get_migrations()
+                .iter()
+                .max_by_key(|migration| migration.version());
+            MigrateError::DatabaseNewer {
+                found: found.to_string(),
+                known: newest.map_or_else(|| "none".to_owned(), ToString::to_string),
+            }
+        }
+        Kind::DivergentVersion(applied, _) => MigrateError::Edited {
+            applied: applied.to_string(),
+        },
+        _ => MigrateError::Failed(error),
+    }
+}
+
+/// The chain of causes down to the database's own words.
+fn causes(error: &refinery::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use refinery::Migration;
+
+    use super::*;
+    use crate::embedded_postgres::{EmbeddedPostgres, Options};
+
+    async fn cluster() -> (tempfile::TempDir, EmbeddedPostgres) {
+        let folder = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir_in("/tmp")
+            .unwrap();
+        let options = Options {
+            durable: false,
+            max_connections: 30,
+            ..Options::default()
+        };
+        let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
+        (folder, postgres)
+    }
+
+    fn runner(migrations: &[(&str, &str)]) -> Runner {
+        let migrations: Vec<_> = migrations
+            .iter()
+            .map(|(name, sql)| Migration::unapplied(name, sql).unwrap())
+            .collect();
+        Runner::new(&migrations)
+    }
+
+    #[tokio::test]
+    async fn replicas_that_start_together_apply_everything_once() {
+        let (_folder, postgres) = cluster().await;
+        let config = postgres.config();
+        let (first, second) = tokio::join!(migrate(&config), migrate(&config));
+        let (first, second) = (first.unwrap(), second.unwrap());
+        let known = embedded::migrations::runner().get_migrations().len();
+        assert_eq!(first.len() + second.len(), known, "{first:?} {second:?}");
+        assert!(first.is_empty() || second.is_empty(), "{first:?} {second:?}");
+        assert_eq!(migrate(&config).await.unwrap(), Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn a_newer_database_an_edited_and_a_failing_migration_are_told_apart() {
+        let (_folder, postgres) = cluster().await;
+        let config = postgres.config();
+        let one = ("V1__one", "CREATE TABLE one ()");
+        let two = ("V2__two", "CREATE TABLE two ()");
+        assert_eq!(
+            run(&config, &runner(&[one, two])).await.unwrap(),
+            ["V1__one", "V2__two"]
+        );
+
+        let newer = run(&config, &runner(&[one])).await.unwrap_err();
+        assert!(matches!(newer, MigrateError::DatabaseNewer { .. }), "{newer}");
+        assert!(
+            newer.to_string().contains("V2__two") && newer.to_string().contains("V1__one"),
+            "{newer}"
+        );
+
+        let edited = run(&config, &runner(&[("V1__one", "CREATE TABLE other ()"), two]))
+            .await
+            .unwrap_err();
+        assert!(matches!(edited, MigrateError::Edited { .. }), "{edited}");
+
+        let broken = ("V3__broken", "CREATE TABLE three (); SELECT no_such_function()");
+        let failed = run(&config, &runner(&[one, two, broken])).await.unwrap_err();
+        assert!(failed.to_string().contains("no_such_function"), "{failed}");
+        // Undone as a whole, and the lock is free again.
+        let repaired = ("V3__broken", "CREATE TABLE three ()");
+        assert_eq!(
+            run(&config, &runner(&[one, two, repaired])).await.unwrap(),
+            ["V3__broken"]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_drained_pool_is_refused_within_its_bound_and_sessions_carry_the_time_outs() {
+        let (_folder, postgres) = cluster().await;
+        let settings = pool::PoolSettings {
+            size: 1,
+            ..pool::PoolSettings::default()
+        };
+        let pool = pool::pool(postgres.config(), &settings).unwrap();
+        let only = pool::connection(&pool).await.unwrap();
+        for (name, value) in [
+            ("statement_timeout", "5s"),
+            ("lock_timeout", "3s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+        ] {
+            let shown: String = only.query_one(&format!("SHOW {name}"), &[]).await.unwrap().get(0);
+            assert_eq!(shown, value, "{name}");
+        }
+        let started = std::time::Instant::now();
+        let refused = pool::connection(&pool).await;
+        assert!(matches!(
+            refused,
+            Err(crate::db::DbError::Pool(deadpool_postgres::PoolError::Timeout(_)))
+        ));
+        assert!(started.elapsed() >= pool::POOL_WAIT);
+        drop(only);
+        assert!(pool::connection(&pool).await.is_ok());
+    }
+}

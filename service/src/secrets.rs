@@ -1,0 +1,305 @@
+//! The master key: partners' secrets at rest are encrypted under it, and the keys for cursors and links derive from it.
+
+use std::{fmt, fs, io, os::unix::fs::PermissionsExt, path::Path, str};
+
+use chacha20poly1305::{
+    KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use hmac::{Hmac, Mac};
+use partner_api_signing::Secret;
+use rand::TryRngCore;
+use sha2::Sha256;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// The environment variable that may hold the master key.
+pub const MASTER_KEY_VARIABLE: &str = "PARTNER_API_MASTER_KEY";
+/// The length of a sealed secret's nonce, in bytes.
+pub const NONCE_LENGTH: usize = 24;
+
+/// What a derived key is for. Each purpose has a key of its own, so that none says anything about another.
+pub mod purpose {
+    /// Authenticates paging cursors.
+    pub const CURSORS: &str = "partner-api/cursors/v1";
+    /// Signs the links of the embedded file store.
+    pub const LINKS: &str = "partner-api/links/v1";
+}
+
+/// Why there is no master key, or a secret cannot be sealed or opened. Never repeats any of them.
+#[derive(Debug, Error)]
+pub enum MasterKeyError {
+    /// None was given.
+    #[error(
+        "no master key: set {MASTER_KEY_VARIABLE}, or name a file (--master-key-file). Make one with: openssl rand -hex 32"
+    )]
+    Missing,
+    /// Not 64 hex digits.
+    #[error("the master key in {0} is not 64 hex digits (32 bytes); make one with: openssl rand -hex 32")]
+    Malformed(String),
+    /// The key's file cannot be read or written.
+    #[error("the master key's file {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The key's file is open to everybody.
+    #[error("the master key's file {0} can be read by other users; close it with: chmod 600")]
+    FileOpen(String),
+    /// The operating system gives no random bytes.
+    #[error("no random bytes: {0}")]
+    Random(rand::rand_core::OsError),
+    /// Encryption failed, which it does only for a message beyond all bounds.
+    #[error("the secret cannot be encrypted")]
+    Seal,
+    /// Another master key, another key id, or altered bytes: these cannot be told apart.
+    #[error("the stored secret of key {0} cannot be decrypted: it was stored under another master key, or altered")]
+    Open(String),
+}
+
+/// 32 random bytes that must be kept as long as the database is: without them no partner's secret can be read.
+#[derive(Clone)]
+pub struct MasterKey(Zeroizing<[u8; 32]>);
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MasterKey([redacted])")
+    }
+}
+
+impl MasterKey {
+    /// From 64 hex digits; `source` says in an error where they came from.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn from_hex(text: &str, source: &str) -> Result<Self, MasterKeyError> {
+        let malformed = || MasterKeyError::Malformed(source.to_owned());
+        let text = text.trim().as_bytes();
+        let mut key = Zeroizing::new([0; 32]);
+        if text.len() != 2 * key.len() {
+            return Err(malformed());
+        }
+        for (byte, pair) in key.iter_mut().zip(text.chunks_exact(2)) {
+            // from_str_radix admits a sign, which a hex digit is not.
+            let digits = str::from_utf8(pair)
+                .ok()
+                .filter(|_| pair.iter().all(u8::is_ascii_hexdigit));
+            *byte = digits
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+                .ok_or_else(malformed)?;
+        }
+        Ok(Self(key))
+    }
+
+    /// From a file that holds 64 hex digits and that only its owner can read.
+    ///
+    /// # Errors
+    /// The file cannot be read, is open to others, or holds something else.
+    pub fn from_file(path: &Path) -> Result<Self, MasterKeyError> {
+        let shown = path.display().to_string();
+        let failed = |source| MasterKeyError::File {
+            path: shown.clone(),
+            source,
+        };
+        if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o007 != 0 {
+            return Err(MasterKeyError::FileOpen(shown));
+        }
+        let text = Zeroizing::new(fs::read_to_string(path).map_err(failed)?);
+        Self::from_hex(&text, &shown)
+    }
+
+    /// From `path`; where there is no such file, makes a key and keeps it there, readable by its owner alone. For the
+    /// sandbox: an operator makes the key on purpose.
+    ///
+    /// # Errors
+    /// As [`MasterKey::from_file`], or the file cannot be written.
+    pub fn from_file_or_new(path: &Path) -> Result<Self, MasterKeyError> {
+        use std::io::Write;
+        if path.exists() {
+            return Self::from_file(path);
+        }
+        let failed = |source| MasterKeyError::File {
+            path: path.display().to_string(),
+            source,
+        };
+        let key = Self::generate()?;
+        let hex: Zeroizing<String> = Zeroizing::new(key.0.iter().map(|byte| format!("{byte:02x}")).collect());
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        // tempfile makes files of mode 0600; whole or not at all, and never over one that appeared meanwhile.
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        file.write_all(hex.as_bytes())
+            .and_then(|()| file.as_file().sync_all())
+            .map_err(failed)?;
+        match file.persist_noclobber(path) {
+            Ok(_) => Ok(key),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Self::from_file(path),
+            Err(error) => Err(failed(error.error)),
+        }
+    }
+
+    /// A new key.
+    ///
+    /// # Errors
+    /// The operating system gives no random bytes.
+    pub fn generate() -> Result<Self, MasterKeyError> {
+        let mut key = Zeroizing::new([0; 32]);
+        rand::rngs::OsRng
+            .try_fill_bytes(&mut *key)
+            .map_err(MasterKeyError::Random)?;
+        Ok(Self(key))
+    }
+
+    /// Encrypts a partner's secret with XChaCha20-Poly1305 under a fresh random nonce, the key id as associated data: the
+    /// columns `secret_nonce` and `secret_ciphertext` of `api_keys`.
+    ///
+    /// # Errors
+    /// The operating system gives no random bytes.
+    pub fn seal(&self, key_id: &str, secret: &Secret) -> Result<([u8; NONCE_LENGTH], Vec<u8>), MasterKeyError> {
+        let mut nonce = [0; NONCE_LENGTH];
+        rand::rngs::OsRng
+            .try_fill_bytes(&mut nonce)
+            .map_err(MasterKeyError::Random)?;
+        let payload = Payload {
+            msg: secret.expose().as_bytes(),
+            aad: key_id.as_bytes(),
+        };
+        let ciphertext = self
+            .cipher()
+            .encrypt(XNonce::from_slice(&nonce), payload)
+            .map_err(|_| MasterKeyError::Seal)?;
+        Ok((nonce, ciphertext))
+    }
+
+    /// Decrypts what [`MasterKey::seal`] made for the same key id.
+    ///
+    /// # Errors
+    /// Another master key, another key id, or altered bytes.
+    pub fn open(&self, key_id: &str, nonce: &[u8], ciphertext: &[u8]) -> Result<Secret, MasterKeyError> {
+        let refused = || MasterKeyError::Open(key_id.to_owned());
+        if nonce.len() != NONCE_LENGTH {
+            return Err(refused());
+        }
+        let payload = Payload {
+            msg: ciphertext,
+            aad: key_id.as_bytes(),
+        };
+        let plain = self
+            .cipher()
+            .decrypt(XNonce::from_slice(nonce), payload)
+            .map_err(|_| refused())?;
+        let plain = Zeroizing::new(plain);
+        str::from_utf8(&plain)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(refused)
+    }
+
+    /// The key for a [`purpose`]: HMAC-SHA256 of its label under the master key.
+    #[must_use]
+    pub fn derive(&self, label: &str) -> [u8; 32] {
+        hmac_sha256(&self.0).chain_update(label).finalize().into_bytes().into()
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        // A key of its own, too: the master key itself only ever derives.
+        XChaCha20Poly1305::new((&*Zeroizing::new(self.derive("partner-api/secrets/v1"))).into())
+    }
+}
+
+/// HMAC-SHA256 keyed with 32 bytes.
+pub(crate) fn hmac_sha256(key: &[u8; 32]) -> Hmac<Sha256> {
+    // HMAC fills a short key up with zeros to the hash's block; done here, nothing is left that could fail.
+    let mut block = Zeroizing::new([0; 64]);
+    block[..key.len()].copy_from_slice(key);
+    <Hmac<Sha256> as Mac>::new((&*block).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
+
+    fn secret() -> Secret {
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap()
+    }
+
+    #[test]
+    fn a_sealed_secret_opens_only_with_its_key_its_key_id_and_unaltered() {
+        let key = MasterKey::from_hex(HEX, "the test").unwrap();
+        let (nonce, sealed) = key.seal("vip_test_A", &secret()).unwrap();
+        assert!(!sealed.windows(8).any(|window| window == b"ABCDEFGH"));
+        assert_eq!(
+            key.open("vip_test_A", &nonce, &sealed).unwrap().expose(),
+            secret().expose()
+        );
+
+        let (other_nonce, other_sealed) = key.seal("vip_test_A", &secret()).unwrap();
+        assert!(nonce != other_nonce && sealed != other_sealed);
+
+        let other_key = MasterKey::generate().unwrap();
+        let mut altered = sealed.clone();
+        altered[0] ^= 1;
+        assert!(other_key.open("vip_test_A", &nonce, &sealed).is_err());
+        assert!(key.open("vip_test_B", &nonce, &sealed).is_err());
+        assert!(key.open("vip_test_A", &other_nonce, &sealed).is_err());
+        assert!(key.open("vip_test_A", &nonce[1..], &sealed).is_err());
+        assert!(key.open("vip_test_A", &nonce, &altered).is_err());
+        assert!(key.open("vip_test_A", &nonce, &[]).is_err());
+    }
+
+    #[test]
+    fn each_purpose_has_a_key_of_its_own_that_stays_the_same() {
+        let key = MasterKey::from_hex(HEX, "the test").unwrap();
+        assert_eq!(key.derive(purpose::CURSORS), key.derive(purpose::CURSORS));
+        assert_ne!(key.derive(purpose::CURSORS), key.derive(purpose::LINKS));
+        assert_ne!(
+            key.derive(purpose::CURSORS),
+            MasterKey::generate().unwrap().derive(purpose::CURSORS)
+        );
+    }
+
+    #[test]
+    fn a_malformed_key_is_refused_without_being_repeated() {
+        for text in [
+            "",
+            "00",
+            &HEX[1..],
+            &format!("{HEX}0"),
+            &HEX.replace('A', "g"),
+            &HEX.replace("00", "+0"),
+        ] {
+            let error = MasterKey::from_hex(text, MASTER_KEY_VARIABLE).unwrap_err().to_string();
+            assert!(
+                error.contains(MASTER_KEY_VARIABLE) && error.contains("openssl rand -hex 32"),
+                "{error}"
+            );
+            assert!(text.is_empty() || text == "00" || !error.contains(text));
+        }
+        assert_eq!(
+            format!("{:?}", MasterKey::from_hex(HEX, "").unwrap()),
+            "MasterKey([redacted])"
+        );
+    }
+
+    #[test]
+    fn a_key_made_for_a_file_is_found_again_and_closed_to_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("master.key");
+        assert!(matches!(MasterKey::from_file(&path), Err(MasterKeyError::File { .. })));
+        let made = MasterKey::from_file_or_new(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            made.derive("x"),
+            MasterKey::from_file_or_new(&path).unwrap().derive("x")
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(MasterKey::from_file(&path), Err(MasterKeyError::FileOpen(_))));
+    }
+}
