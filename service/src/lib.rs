@@ -3,8 +3,8 @@
 //! A request's way in is three rooms long: [`front_door`] → [`endpoints`] → [`db`]. What two endpoints share is pure and
 //! lives in [`rules`], or is SQL and lives in [`db`]. [`generated`] comes from the OpenAPI document and is never edited.
 
-pub mod context;
 pub mod config;
+pub mod context;
 pub mod db;
 pub mod directory;
 pub mod embedded_postgres;
@@ -15,8 +15,10 @@ pub mod front_door;
 #[rustfmt::skip]
 pub mod generated;
 pub mod logging;
+pub mod publishing;
 pub mod rules;
 pub mod sandbox;
 pub mod secrets;
 pub mod server;
+pub mod startup;
 pub mod storage;

@@ -6,6 +6,9 @@ use thiserror::Error;
 use tracing_subscriber::{EnvFilter, filter::ParseError, util::TryInitError};
 use tracing_subscriber::{Layer, Registry, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
+/// Libraries that say at `info` what is our own business; a level given for them wins.
+const QUIET: &str = "refinery_core=warn,tokio_postgres=warn";
+
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -52,7 +55,7 @@ pub fn init(level: &str, format: LogFormat) -> Result<(), LoggingError> {
 /// The level is not one.
 pub fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::builder()
-        .parse(level)
+        .parse(format!("{QUIET},{level}"))
         .map_err(|error| LoggingError::Level(level.to_owned(), error))
 }
 

@@ -35,7 +35,7 @@ const QUEUE: usize = 10_000;
 /// Rows are written in the order of their key, so that two replicas cannot wait for each other.
 const ADMIT: &str = "\
 WITH clock AS (
-    SELECT floor(extract(epoch FROM now()) / $4)::bigint AS bucket
+    SELECT floor(extract(epoch FROM now())::float8 / $4::float8)::bigint AS bucket
 ), sent AS (
     SELECT * FROM unnest($1::text[], $2::text[]) AS sent (key_id, nonce)
 ), fresh AS (
@@ -59,7 +59,7 @@ WITH clock AS (
                           THEN now() ELSE old.started_at END,
         used = CASE WHEN old.started_at <= now() - $5::float8 * interval '1 second'
                     THEN excluded.used ELSE least(old.used, 1000000000) + excluded.used END
-    RETURNING key_id, used, extract(epoch FROM started_at - now())::float8 + $5 AS resets_in
+    RETURNING key_id, used, extract(epoch FROM started_at - now())::float8 + $5::float8 AS resets_in
 )
 SELECT key_id, used, resets_in, requests,
        ARRAY(SELECT nonce FROM admitted WHERE admitted.key_id = windows.key_id) AS nonces

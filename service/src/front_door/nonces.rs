@@ -28,7 +28,7 @@ const MAINTENANCE_LOCK: i64 = 0x6e6f_6e63_6573;
 
 const INSERT: &str = "\
 INSERT INTO nonces (bucket, key_id, nonce)
-SELECT floor(extract(epoch FROM now()) / $3)::bigint + later, $1, $2 FROM unnest(ARRAY[0, 1]) AS later
+SELECT floor(extract(epoch FROM now())::float8 / $3::float8)::bigint + later, $1, $2 FROM unnest(ARRAY[0, 1]) AS later
 ORDER BY 1
 ON CONFLICT DO NOTHING";
 
@@ -39,7 +39,7 @@ JOIN pg_class child ON child.oid = inhrelid
 WHERE inhparent = 'nonces'::regclass
 ORDER BY 1";
 
-const NOW: &str = "SELECT floor(extract(epoch FROM now()) / $1)::bigint AS bucket";
+const NOW: &str = "SELECT floor(extract(epoch FROM now())::float8 / $1::float8)::bigint AS bucket";
 
 /// All statements, by name.
 pub const STATEMENTS: &[(&str, &str)] =

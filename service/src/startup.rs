@@ -1,0 +1,160 @@
+//! From a configuration to a running service.
+
+use deadpool_postgres::Pool;
+use partner_api_signing::Environment;
+use thiserror::Error;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::{Config, Database};
+use crate::db::migrate::{MigrateError, migrate};
+use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
+use crate::embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
+use crate::front_door::address::TrustedProxies;
+use crate::secrets::{MasterKey, MasterKeyError, purpose};
+use crate::server::{RunningServer, ServerParts, StartError, start};
+
+/// Connections for admission and the keys.
+const ADMISSION_POOL: usize = 4;
+
+/// Why the service does not run. Each message says what to do.
+#[derive(Debug, Error)]
+pub enum StartupError {
+    /// The private database did not start.
+    #[error(transparent)]
+    EmbeddedPostgres(#[from] EmbeddedPostgresError),
+    /// The pool cannot be made.
+    #[error("the database cannot be used: {0}")]
+    Pool(#[from] PoolSetupError),
+    /// The schema cannot be brought up to date.
+    #[error("the database's schema cannot be brought up to date: {0}")]
+    Migrate(#[from] MigrateError),
+    /// There is no usable master key.
+    #[error(transparent)]
+    MasterKey(#[from] MasterKeyError),
+    /// The server did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// Signals cannot be listened for.
+    #[error("signals cannot be listened for: {0}")]
+    Signals(std::io::Error),
+}
+
+/// A database that is ready for use: migrated, with pools to it.
+#[derive(Debug)]
+pub struct OpenDatabase {
+    /// The private cluster, when it is one; stopped with [`OpenDatabase::close`].
+    embedded: Option<EmbeddedPostgres>,
+    /// Connections for requests.
+    pub pool: Pool,
+    /// Connections for admission and the keys.
+    pub admission_pool: Pool,
+    /// The migrations that were applied just now.
+    pub applied: Vec<String>,
+}
+
+impl OpenDatabase {
+    /// Starts the private cluster if there is no database URL, and brings the schema up to date.
+    ///
+    /// # Errors
+    /// When there is no database, or it cannot be migrated.
+    pub async fn open(config: &Config) -> Result<Self, StartupError> {
+        let (target, embedded) = match &config.database {
+            Database::Url(url) => (parse_url(url.expose())?, None),
+            Database::Embedded { postgres_bin } => {
+                let options =
+                    Options { search: postgres_bin.clone().map(|folder| vec![folder]), ..Options::default() };
+                let cluster = EmbeddedPostgres::start(&config.data_dir.join("postgres"), options).await?;
+                (cluster.create_database("partner_api").await?, Some(cluster))
+            }
+        };
+        match Self::prepare(config, target).await {
+            Ok((pool, admission_pool, applied)) => Ok(OpenDatabase { embedded, pool, admission_pool, applied }),
+            Err(error) => {
+                if let Some(cluster) = embedded {
+                    cluster.stop().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn prepare(
+        config: &Config,
+        target: tokio_postgres::Config,
+    ) -> Result<(Pool, Pool, Vec<String>), StartupError> {
+        let applied = migrate(&target).await?;
+        let settings = config.pool_settings();
+        let admission = PoolSettings { size: ADMISSION_POOL, ..settings.clone() };
+        Ok((pool(target.clone(), &settings)?, pool(target, &admission)?, applied))
+    }
+
+    /// Closes the connections, and stops the private cluster.
+    pub async fn close(self) {
+        self.pool.close();
+        self.admission_pool.close();
+        if let Some(cluster) = self.embedded {
+            cluster.stop().await;
+        }
+    }
+}
+
+/// Starts the server of a configuration on an open database.
+///
+/// # Errors
+/// When the address is taken, or the storage cannot be used.
+pub async fn serve(
+    config: &Config,
+    database: &OpenDatabase,
+    master_key: MasterKey,
+) -> Result<RunningServer, StartupError> {
+    let links = master_key.derive(purpose::LINKS);
+    let for_storage = config.clone();
+    let parts = ServerParts {
+        listen: config.listen,
+        public_url: config.public_url.clone(),
+        environment: config.environment,
+        pool: database.pool.clone(),
+        admission_pool: database.admission_pool.clone(),
+        storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
+        master_key,
+        ip_limit: config.ip_limit,
+        trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),
+        body_timeout: *config.body_timeout,
+        request_timeout: *config.request_timeout,
+    };
+    let running = start(parts).await?;
+    tracing::info!(
+        address = %running.address,
+        public_url = running.public_url,
+        environment = match config.environment { Environment::Test => "test", Environment::Live => "live" },
+        "serving"
+    );
+    Ok(running)
+}
+
+/// The signals that ask the service to stop.
+pub struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    /// Listens from now on, so that a signal during the start is not lost.
+    ///
+    /// # Errors
+    /// When the operating system does not let it.
+    pub fn listen() -> Result<Self, StartupError> {
+        Ok(StopSignals {
+            terminate: signal(SignalKind::terminate()).map_err(StartupError::Signals)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(StartupError::Signals)?,
+        })
+    }
+
+    /// Waits for SIGTERM or Ctrl-C.
+    pub async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
