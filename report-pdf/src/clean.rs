@@ -1,0 +1,87 @@
+//! Makes any text printable: a character that no embedded font has would fail the PDF/UA check, control and
+//! bidi-override characters could garble a line, and a very long word would run out of its table cell.
+
+use serde_json::Value;
+
+/// Stands for a character that cannot be printed.
+const REPLACEMENT: char = '\u{fffd}';
+/// A word longer than this many characters gets places where it may break.
+const LONG_WORD: usize = 24;
+
+/// Cleans every text in `value`, whatever its depth, except the members named `href` (they are checked elsewhere).
+pub(crate) fn clean_all(value: &mut Value, has_glyph: &dyn Fn(char) -> bool) {
+    match value {
+        Value::String(text) => *text = clean(text, has_glyph),
+        Value::Array(items) => items.iter_mut().for_each(|item| clean_all(item, has_glyph)),
+        Value::Object(members) => members
+            .iter_mut()
+            .filter(|(name, _)| *name != "href")
+            .for_each(|(_, member)| clean_all(member, has_glyph)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn clean(text: &str, has_glyph: &dyn Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut run = 0;
+    for character in text.trim().chars() {
+        let character = match character {
+            '\n' | ' ' | '\u{a0}' => character,
+            '\t' | '\u{2028}' | '\u{2029}' | '\u{85}' => ' ',
+            // Joiners and directional controls print nothing by themselves.
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' => {
+                continue;
+            }
+            '\u{fe00}'..='\u{fe0f}' => continue,
+            c if c.is_control() => continue,
+            c if is_private(c) || !has_glyph(c) => REPLACEMENT,
+            c => c,
+        };
+        if character == '\n' || character == ' ' {
+            run = 0;
+        } else {
+            run += 1;
+            if run > LONG_WORD {
+                out.push('\u{200b}');
+                run = 1;
+            }
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// Private-use characters have no meaning that a reader or a screen reader could know.
+fn is_private(character: char) -> bool {
+    matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printable_text_stays_as_it_is() {
+        let text = "İşçi ığdır âşık #let *x* $y$ \\z\nikinci satır";
+        assert_eq!(clean(text, &|_| true), text);
+    }
+
+    #[test]
+    fn what_has_no_glyph_is_replaced_and_controls_vanish() {
+        assert_eq!(clean("a\u{0}b\u{202e}c\td", &|_| true), "abc d");
+        assert_eq!(clean("x😀y\u{e123}", &|c| c != '😀'), "x\u{fffd}y\u{fffd}");
+    }
+
+    #[test]
+    fn a_very_long_word_may_break() {
+        let cleaned = clean(&"x".repeat(60), &|_| true);
+        assert_eq!(cleaned.matches('\u{200b}').count(), 2);
+    }
+
+    #[test]
+    fn links_are_left_alone() {
+        let mut value = serde_json::json!({"href": "a\tb", "text": ["a\tb"]});
+        clean_all(&mut value, &|_| true);
+        assert_eq!(value, serde_json::json!({"href": "a\tb", "text": ["a b"]}));
+    }
+}

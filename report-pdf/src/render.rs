@@ -1,0 +1,240 @@
+//! Typst as a library: the world that the template sees, compilation, export.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Datelike, Timelike, Utc};
+use typst::diag::{FileError, FileResult, SourceDiagnostic};
+use typst::foundations::{Bytes, Datetime, Duration, Smart};
+use typst::syntax::{FileId, RootedPath, Source, VirtualPath, VirtualRoot};
+use typst::text::{Font, FontBook};
+use typst::utils::LazyHash;
+use typst::visualize::{ExchangeFormat, RasterImage};
+use typst::{Library, LibraryExt, World, WorldExt};
+use typst_layout::PagedDocument;
+use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
+
+use crate::Report;
+use crate::clean::clean_all;
+use crate::view::{View, link_target};
+
+const TEMPLATE: &str = include_str!("../template/report.typ");
+const LOGO: &[u8] = include_bytes!("../template/logo.svg");
+/// What the PDF names as its creator.
+const CREATOR: &str = "Vehicle Inspection Platform";
+
+/// A report could not be rendered. No variant carries text from the report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The report could not be turned into the template's data.
+    #[error("the report cannot be handed to the template")]
+    Data(#[from] serde_json::Error),
+    /// The template does not compile with this report; a defect of the template.
+    #[error("the template failed at byte {offset:?} of its source")]
+    Template {
+        /// Where in `template/report.typ`, if typst knows.
+        offset: Option<usize>,
+    },
+    /// The laid-out pages could not be written as PDF.
+    #[error("the pages cannot be written as PDF")]
+    Export,
+}
+
+/// Renders reports. Holds the parsed fonts and template; made once, shared by reference or by cheap clones.
+#[derive(Clone)]
+pub struct Renderer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    library: LazyHash<Library>,
+    book: LazyHash<FontBook>,
+    fonts: Vec<Font>,
+    template: Source,
+    accessible: Option<PdfStandards>,
+}
+
+impl Default for Renderer {
+    fn default() -> Self {
+        Renderer::new()
+    }
+}
+
+impl Renderer {
+    /// Parses the embedded fonts and the template.
+    pub fn new() -> Renderer {
+        let fonts: Vec<Font> = typst_assets::fonts()
+            .flat_map(|data| Font::iter(Bytes::new(data)))
+            .collect();
+        let shared = Shared {
+            library: LazyHash::new(Library::default()),
+            book: LazyHash::new(FontBook::from_fonts(&fonts)),
+            fonts,
+            template: Source::new(file_id("/report.typ"), TEMPLATE.to_owned()),
+            accessible: PdfStandards::new(&[PdfStandard::Ua_1]).ok(),
+        };
+        Renderer {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Renders `report` as a tagged PDF that declares PDF/UA-1.
+    ///
+    /// Equal reports give equal bytes. This is computation of some tenths of a second: call it on a thread that may
+    /// block. A photo that is no readable JPEG is replaced by a placeholder, a character that no embedded font has by
+    /// U+FFFD, so that no single answer keeps a report from its customer; should the PDF/UA-1 check still refuse the
+    /// document, it is written tagged but without that claim.
+    ///
+    /// # Errors
+    /// [`RenderError`], all of whose cases are defects of this crate rather than of the report.
+    pub fn render(&self, report: &Report) -> Result<Vec<u8>, RenderError> {
+        let result = self.compile(report);
+        // Typst memoises in a process-wide cache, decoded photos included: nothing of it is of use for another report.
+        comemo::evict(0);
+        result
+    }
+
+    fn compile(&self, report: &Report) -> Result<Vec<u8>, RenderError> {
+        let mut photos = Vec::with_capacity(report.photos.len());
+        let mut paths = Vec::with_capacity(report.photos.len());
+        for photo in &report.photos {
+            let data = Bytes::new(photo.jpeg.clone());
+            // Typst keeps the decoded picture for the template's own `image` call.
+            let readable = RasterImage::plain(data.clone(), ExchangeFormat::Jpg).is_ok();
+            paths.push(readable.then(|| photo_path(photos.len())));
+            photos.push((file_id(&photo_path(photos.len())), data));
+        }
+        let qr = report
+            .verification_url
+            .as_deref()
+            .and_then(link_target)
+            .and_then(|url| qr_code(&url));
+        let mut view = serde_json::to_value(View::new(report, &paths, qr.is_some()))?;
+        clean_all(&mut view, &|character| self.has_glyph(character));
+
+        let mut files = photos;
+        files.push((file_id("/report.json"), Bytes::new(serde_json::to_vec(&view)?)));
+        files.push((file_id("/logo.svg"), Bytes::new(LOGO)));
+        files.extend(qr.map(|svg| (file_id("/qr.svg"), Bytes::new(svg.into_bytes()))));
+        let world = ReportWorld {
+            shared: &self.shared,
+            files,
+        };
+
+        let document = typst::compile::<PagedDocument>(&world)
+            .output
+            .map_err(|errors| template_error(&world, &errors))?;
+        self.export(report, &document)
+    }
+
+    fn export(&self, report: &Report, document: &PagedDocument) -> Result<Vec<u8>, RenderError> {
+        let options = |standards| PdfOptions {
+            ident: Smart::Custom(format!("inspection-report/{}", report.report_number)),
+            creator: Smart::Custom(Some(CREATOR.to_owned())),
+            timestamp: timestamp(report.published_at),
+            standards,
+            ..PdfOptions::default()
+        };
+        let accessible = self.shared.accessible.clone().unwrap_or_default();
+        // PDF/UA refuses a document for what is odd in one character; a tagged PDF without the claim is still right.
+        typst_pdf::pdf(document, &options(accessible))
+            .or_else(|_| typst_pdf::pdf(document, &options(PdfStandards::default())))
+            .map_err(|_| RenderError::Export)
+    }
+
+    fn has_glyph(&self, character: char) -> bool {
+        self.shared
+            .fonts
+            .iter()
+            .any(|font| font.info().coverage.contains(character.into()))
+    }
+}
+
+/// The files that the template can read, and nothing else: no disk, no packages, no clock.
+struct ReportWorld<'a> {
+    shared: &'a Shared,
+    files: Vec<(FileId, Bytes)>,
+}
+
+impl World for ReportWorld<'_> {
+    fn library(&self) -> &LazyHash<Library> {
+        &self.shared.library
+    }
+
+    fn book(&self) -> &LazyHash<FontBook> {
+        &self.shared.book
+    }
+
+    fn main(&self) -> FileId {
+        self.shared.template.id()
+    }
+
+    fn source(&self, id: FileId) -> FileResult<Source> {
+        if id == self.shared.template.id() {
+            Ok(self.shared.template.clone())
+        } else {
+            Err(missing(id))
+        }
+    }
+
+    fn file(&self, id: FileId) -> FileResult<Bytes> {
+        let file = self.files.iter().find(|(known, _)| *known == id);
+        file.map(|(_, data)| data.clone()).ok_or_else(|| missing(id))
+    }
+
+    fn font(&self, index: usize) -> Option<Font> {
+        self.shared.fonts.get(index).cloned()
+    }
+
+    fn today(&self, _offset: Option<Duration>) -> Option<Datetime> {
+        None
+    }
+}
+
+fn missing(id: FileId) -> FileError {
+    FileError::NotFound(id.get().vpath().get_without_slash().into())
+}
+
+fn photo_path(index: usize) -> String {
+    format!("/photo-{index}.jpg")
+}
+
+/// The id of a file of ours. Typst interns paths for ever, so they come from a small set of names.
+#[expect(
+    clippy::expect_used,
+    reason = "only a path that climbs out of its root is refused, and ours are fixed"
+)]
+fn file_id(path: &str) -> FileId {
+    let path = VirtualPath::new(path).expect("a path below the root");
+    RootedPath::new(VirtualRoot::Project, path).intern()
+}
+
+/// Typst's messages can quote values, so only the place is kept.
+fn template_error(world: &ReportWorld<'_>, errors: &[SourceDiagnostic]) -> RenderError {
+    let offset = errors
+        .iter()
+        .find_map(|error| world.range(error.span))
+        .map(|range| range.start);
+    RenderError::Template { offset }
+}
+
+fn timestamp(time: DateTime<Utc>) -> Option<Timestamp> {
+    let part = |value: u32| u8::try_from(value).ok();
+    let datetime = Datetime::from_ymd_hms(
+        time.year(),
+        part(time.month())?,
+        part(time.day())?,
+        part(time.hour())?,
+        part(time.minute())?,
+        part(time.second())?,
+    )?;
+    Some(Timestamp::new_utc(datetime))
+}
+
+/// The address as a QR code; `None` if it is too long for one.
+fn qr_code(url: &str) -> Option<String> {
+    let code = qrcode::QrCode::with_error_correction_level(url, qrcode::EcLevel::M).ok()?;
+    let mut svg = code.render::<qrcode::render::svg::Color<'_>>();
+    svg.quiet_zone(false).min_dimensions(200, 200);
+    Some(svg.dark_color(qrcode::render::svg::Color("#16324f")).build())
+}
