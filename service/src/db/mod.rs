@@ -10,6 +10,7 @@ pub mod migrate;
 pub mod organizations;
 pub mod photos;
 pub mod pool;
+pub mod statements;
 pub mod thresholds;
 
 /// Why a query could not be answered.

@@ -8,9 +8,9 @@ use crate::rules::privacy::PiiMode;
 
 /// `$1` the organisations granted in any way, `$2` those granted whole, `$3` the branches granted alone.
 ///
-/// A branch counts when it is granted and active: an inactive one takes no measurements.
+/// An inactive branch counts too: it takes no measurements, but its reports stay open.
 const LIST: &str = "SELECT o.id, o.slug, o.name, o.pii_mode, \
-    (SELECT count(*)::integer FROM branches b WHERE b.organization_id = o.id AND b.is_active \
+    (SELECT count(*)::integer FROM branches b WHERE b.organization_id = o.id \
         AND (b.organization_id = ANY ($2::uuid[]) OR b.id = ANY ($3::uuid[]))) AS branch_count \
     FROM organizations o WHERE o.id = ANY ($1::uuid[]) ORDER BY o.name, o.id";
 
@@ -28,7 +28,7 @@ pub struct Organization {
     pub name: String,
     /// How it shows personal data.
     pub pii_mode: PiiMode,
-    /// How many of its active branches are open to the partner.
+    /// How many of its branches are open to the partner, inactive ones included.
     pub branch_count: i32,
 }
 

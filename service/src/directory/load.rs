@@ -33,7 +33,7 @@ ORDER BY g.partner_id, g.organization_id";
 
 /// All statements, by name.
 pub const STATEMENTS: &[(&str, &str)] =
-    &[("directory::VERSION", VERSION), ("directory::KEYS", KEYS), ("directory::GRANTS", GRANTS)];
+    &[("VERSION", VERSION), ("KEYS", KEYS), ("GRANTS", GRANTS)];
 
 pub(super) async fn version(client: &Object) -> Result<i64, DbError> {
     let statement = client.prepare_cached(VERSION).await?;

@@ -66,7 +66,7 @@ SELECT key_id, used, resets_in, requests,
 FROM windows JOIN counted USING (key_id)";
 
 /// All statements, by name.
-pub const STATEMENTS: &[(&str, &str)] = &[("admission::ADMIT", ADMIT)];
+pub const STATEMENTS: &[(&str, &str)] = &[("ADMIT", ADMIT)];
 
 /// Why a request was not admitted.
 #[derive(Clone, Debug, Error)]

@@ -43,7 +43,7 @@ const NOW: &str = "SELECT floor(extract(epoch FROM now())::float8 / $1::float8):
 
 /// All statements, by name.
 pub const STATEMENTS: &[(&str, &str)] =
-    &[("nonces::INSERT", INSERT), ("nonces::PARTITIONS", PARTITIONS), ("nonces::NOW", NOW)];
+    &[("INSERT", INSERT), ("PARTITIONS", PARTITIONS), ("NOW", NOW)];
 
 /// Records a nonce in the client's transaction; returns whether it was fresh.
 ///

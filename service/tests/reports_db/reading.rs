@@ -303,7 +303,7 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
         .iter()
         .map(|found| (found.name.as_str(), found.pii_mode, found.branch_count))
         .collect();
-    assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 2)]);
+    assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 3)]);
 
     let list = async |sources: Sources, organization, active, city| -> Vec<Uuid> {
         let found = branches::list(&world.client, &sources, organization, active, city)

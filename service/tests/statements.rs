@@ -1,0 +1,35 @@
+//! Every statement of the service fits the migrated schema.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use partner_api::db::migrate::migrate;
+use partner_api::db::statements;
+use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
+use tokio_postgres::NoTls;
+
+#[tokio::test]
+async fn every_statement_prepares_against_the_migrated_schema() {
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir_in("/tmp").unwrap();
+    let postgres = EmbeddedPostgres::start(folder.path(), Options { durable: false, ..Options::default() }).await.unwrap();
+    let config = postgres.create_database("statements").await.unwrap();
+    migrate(&config).await.unwrap();
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (module, all) in statements::ALL {
+        for (name, sql) in *all {
+            count += 1;
+            if let Err(error) = client.prepare(sql).await {
+                let detail = error.as_db_error().map(ToString::to_string).unwrap_or_else(|| error.to_string());
+                wrong.push(format!("{module}::{name}: {detail}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 20, "only {count} statements are listed");
+    postgres.stop().await;
+}
