@@ -967,8 +967,8 @@ decided to ignore it; occurs only in replays.
     ///A company that inspects vehicles, with one or more branches.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Organization {
-        /**Number of the organization's branches that are open to the partner: all of them, or those of the restricted
-set that the partner was granted.
+        /**Number of the organization's branches that are open to the partner, inactive ones included: all of them, or
+those of the restricted set that the partner was granted.
 */
         pub branch_count: i32,
         ///Id of the organization.

@@ -105,8 +105,8 @@ pub struct Organization {
     pub slug: String,
     /// Name of the organization.
     pub name: String,
-    /// Number of the organization's branches that are open to the partner: all of them, or those of the restricted
-    /// set that the partner was granted.
+    /// Number of the organization's branches that are open to the partner, inactive ones included: all of them, or
+    /// those of the restricted set that the partner was granted.
     pub branch_count: i32,
     pub pii_mode: PiiMode,
 }
@@ -117,7 +117,7 @@ impl JsonSchema for Organization {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<PiiMode>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A company that inspects vehicles, with one or more branches.\",\"required\":[\"id\",\"slug\",\"name\",\"branch_count\",\"pii_mode\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"slug\":{\"type\":\"string\",\"description\":\"Short name of the organization for use in addresses.\",\"example\":\"anadolu-ekspertiz\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the organization.\",\"example\":\"Anadolu Oto Ekspertiz\"},\"branch_count\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Number of the organization's branches that are open to the partner: all of them, or those of the restricted\\nset that the partner was granted.\\n\",\"example\":5},\"pii_mode\":{\"$ref\":\"#/components/schemas/PiiMode\"}}}",
+            "{\"type\":\"object\",\"description\":\"A company that inspects vehicles, with one or more branches.\",\"required\":[\"id\",\"slug\",\"name\",\"branch_count\",\"pii_mode\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"slug\":{\"type\":\"string\",\"description\":\"Short name of the organization for use in addresses.\",\"example\":\"anadolu-ekspertiz\"},\"name\":{\"type\":\"string\",\"description\":\"Name of the organization.\",\"example\":\"Anadolu Oto Ekspertiz\"},\"branch_count\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Number of the organization's branches that are open to the partner, inactive ones included: all of them, or\\nthose of the restricted set that the partner was granted.\\n\",\"example\":5},\"pii_mode\":{\"$ref\":\"#/components/schemas/PiiMode\"}}}",
         )
     }
 }
