@@ -1,0 +1,86 @@
+//! Measurements and their points.
+
+use deadpool_postgres::Transaction;
+use sha2::{Digest as _, Sha256};
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::{Copy, position};
+use crate::db::DbError;
+use crate::sandbox::data::Dataset;
+
+/// The measurements, as sent by one partner's key.
+pub async fn measurements(
+    transaction: &Transaction<'_>,
+    data: &Dataset,
+    partner: Uuid,
+    key_id: &str,
+) -> Result<(), DbError> {
+    let columns = [
+        ("id", Type::UUID),
+        ("partner_id", Type::UUID),
+        ("key_id", Type::TEXT),
+        ("organization_id", Type::UUID),
+        ("branch_id", Type::UUID),
+        ("plate", Type::TEXT),
+        ("external_id", Type::TEXT),
+        ("device_serial", Type::TEXT),
+        ("measured_at", Type::TIMESTAMPTZ),
+        ("received_at", Type::TIMESTAMPTZ),
+        ("raw", Type::BYTEA),
+        ("raw_sha256", Type::BYTEA),
+        ("status", Type::TEXT),
+        ("inspection_id", Type::UUID),
+        ("settled_at", Type::TIMESTAMPTZ),
+        ("settled_by", Type::TEXT),
+    ];
+    let mut copy = Copy::into(transaction, "measurements", &columns).await?;
+    for row in &data.measurements {
+        let branch = &data.branches[row.branch];
+        let digest = Sha256::digest(&row.raw).to_vec();
+        copy.row(&[
+            &row.id,
+            &partner,
+            &key_id,
+            &data.organizations[branch.organization].id,
+            &branch.id,
+            &row.plate,
+            &row.external_id,
+            &row.device_serial,
+            &row.measured_at,
+            &row.received_at,
+            &row.raw,
+            &digest,
+            &row.status,
+            &row.inspection.map(|inspection| data.inspections[inspection].id),
+            &row.settled_at,
+            &row.settled_by,
+        ])
+        .await?;
+    }
+    copy.finish().await?;
+    let columns = [
+        ("measurement_id", Type::UUID),
+        ("code", Type::TEXT),
+        ("value", Type::NUMERIC),
+        ("value_text", Type::TEXT),
+        ("outcome", Type::TEXT),
+        ("position", Type::INT4),
+    ];
+    let mut copy = Copy::into(transaction, "measurement_points", &columns).await?;
+    for measurement in &data.measurements {
+        for (index, row) in measurement.points.iter().enumerate() {
+            let text = row.value.to_string();
+            copy.row(&[
+                &measurement.id,
+                &row.code,
+                &row.value,
+                &text,
+                &row.outcome,
+                &position(index),
+            ])
+            .await?;
+        }
+    }
+    copy.finish().await
+}

@@ -1,0 +1,328 @@
+//! The sandbox: believable data from a fixed seed, partners with their keys, and `sandbox.json`, which names them.
+//!
+//! [`seed`] makes what is missing and can be called at every start: the rows come in one transaction, so they are all there
+//! or none is; pictures and PDFs are looked for one by one. [`refresh`] opens again the reports that were left open.
+
+pub mod catalogue;
+pub mod data;
+pub mod generate;
+mod insert;
+pub mod manifest;
+mod partners;
+pub mod pictures;
+mod progress;
+pub mod random;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZero;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::Utc;
+use deadpool_postgres::Pool;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use report_pdf::Renderer;
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::db::DbError;
+use crate::publishing::{self, PublishError};
+use crate::secrets::{MasterKey, MasterKeyError};
+use crate::storage::{Storage, StorageError};
+use data::{Dataset, Opened};
+use manifest::Manifest;
+use pictures::SCENES;
+use progress::Step;
+
+/// Held while rows are made, so that of two sandboxes on one database the second finds the first one's.
+const SEED_LOCK: i64 = 0x5341_4e44_424f_5831;
+/// How often [`keep_open`] moves the open reports.
+const REFRESH_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// Why there is no sandbox.
+#[derive(Debug, Error)]
+pub enum SandboxError {
+    /// The database cannot be reached or refuses.
+    #[error(transparent)]
+    Db(#[from] DbError),
+    /// The database holds something else.
+    #[error("the database holds other data than this sandbox's; give it an empty one, or remove the data folder")]
+    OtherData,
+    /// Pictures or PDFs cannot be stored.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A secret cannot be sealed or opened.
+    #[error(transparent)]
+    MasterKey(#[from] MasterKeyError),
+    /// The operating system gives no random bytes.
+    #[error("no random bytes: {0}")]
+    Random(rand::rand_core::OsError),
+    /// The configured key prefix cannot begin a key id.
+    #[error(transparent)]
+    KeyPrefix(#[from] partner_api_signing::InvalidKeyId),
+    /// A picture cannot be encoded.
+    #[error("a picture cannot be encoded: {0}")]
+    Picture(#[from] image::ImageError),
+    /// A thread that drew pictures was lost.
+    #[error("drawing was interrupted: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+    /// A report's PDF cannot be made.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// `sandbox.json` cannot be written or read.
+    #[error("{path}: {source}")]
+    Manifest {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        source: std::io::Error,
+    },
+}
+
+/// What [`seed`] found and made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Whether the rows were made now; false when they were there.
+    pub is_new: bool,
+    /// Reports in the data set.
+    pub inspections: usize,
+    /// Pictures drawn now.
+    pub pictures: usize,
+    /// PDFs rendered now.
+    pub pdfs: usize,
+}
+
+impl From<tokio_postgres::Error> for SandboxError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Db(error.into())
+    }
+}
+
+async fn connection(pool: &Pool) -> Result<deadpool_postgres::Object, DbError> {
+    Ok(pool.get().await?)
+}
+
+/// Makes all that is missing of the sandbox's data in a migrated database and its storage; opens the open reports again.
+///
+/// # Errors
+/// [`SandboxError::OtherData`] when the database holds organisations that are not the sandbox's; else what failed. What was
+/// made until then is found by the next call.
+pub async fn seed(
+    pool: &Pool,
+    storage: &Storage,
+    master_key: &MasterKey,
+    key_prefix: &str,
+) -> Result<Summary, SandboxError> {
+    let mut summary = seed_rows(pool, storage, master_key, key_prefix).await?;
+    summary.pdfs = render_missing(pool, storage).await?;
+    Ok(summary)
+}
+
+/// All of [`seed`] but the PDFs.
+async fn seed_rows(
+    pool: &Pool,
+    storage: &Storage,
+    master_key: &MasterKey,
+    key_prefix: &str,
+) -> Result<Summary, SandboxError> {
+    let data = generate::dataset(generate::SEED);
+    let has_rows = has_rows(pool, &data).await?;
+    let drawn = draw_missing(storage, has_rows).await?;
+    if !has_rows {
+        insert_rows(pool, &data, &drawn.sizes, master_key, key_prefix).await?;
+    }
+    reopen(pool, &data).await?;
+    Ok(Summary {
+        is_new: !has_rows,
+        inspections: data.inspections.len(),
+        pictures: drawn.count,
+        pdfs: 0,
+    })
+}
+
+/// Moves the open reports, and those that just are no longer, to their ages before now. Each start does it, and so does
+/// [`keep_open`] while the sandbox runs.
+///
+/// # Errors
+/// When the database cannot be reached or refuses.
+pub async fn refresh(pool: &Pool) -> Result<(), DbError> {
+    reopen(pool, &generate::dataset(generate::SEED)).await
+}
+
+/// Calls [`refresh`] from time to time, for as long as it is polled. A failure waits for the next time.
+pub async fn keep_open(pool: Pool) {
+    loop {
+        tokio::time::sleep(REFRESH_EVERY).await;
+        if let Err(error) = refresh(&pool).await {
+            tracing::warn!(%error, "the sandbox's open reports could not be kept open");
+        }
+    }
+}
+
+/// What `sandbox.json` says of this database, served at `base_url`.
+///
+/// # Errors
+/// When the database cannot be reached, or its keys were sealed under another master key.
+pub async fn manifest(pool: &Pool, master_key: &MasterKey, base_url: &str) -> Result<Manifest, SandboxError> {
+    let client = connection(pool).await?;
+    let partners = partners::load(&client, master_key).await?;
+    Ok(Manifest::new(&generate::dataset(generate::SEED), base_url, partners))
+}
+
+async fn has_rows(pool: &Pool, data: &Dataset) -> Result<bool, SandboxError> {
+    let rows = connection(pool)
+        .await?
+        .query("SELECT id FROM organizations", &[])
+        .await?;
+    let found: Vec<Uuid> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let ours = |id: &Uuid| data.organizations.iter().any(|organization| organization.id == *id);
+    match found.iter().filter(|id| ours(id)).count() {
+        0 if found.is_empty() => Ok(false),
+        count if count == data.organizations.len() => Ok(true),
+        _ => Err(SandboxError::OtherData),
+    }
+}
+
+async fn insert_rows(
+    pool: &Pool,
+    data: &Dataset,
+    sizes: &[i64],
+    master_key: &MasterKey,
+    key_prefix: &str,
+) -> Result<(), SandboxError> {
+    let step = Step::begin("Inserting rows", 3);
+    let mut client = connection(pool).await?;
+    let transaction = client.transaction().await?;
+    // A slow disk may take longer than a request may.
+    transaction
+        .batch_execute("SET LOCAL statement_timeout = '120s'; SET LOCAL lock_timeout = '120s'")
+        .await?;
+    transaction
+        .execute("SELECT pg_advisory_xact_lock($1)", &[&SEED_LOCK])
+        .await?;
+    if transaction
+        .query_opt("SELECT 1 FROM organizations LIMIT 1", &[])
+        .await?
+        .is_some()
+    {
+        // Another sandbox was faster.
+        step.finish();
+        return Ok(());
+    }
+    insert::houses_and_reports(&transaction, data, sizes, Utc::now()).await?;
+    step.advance();
+    let (sender, key_id) = partners::insert(&transaction, data, master_key, key_prefix).await?;
+    insert::measurements(&transaction, data, sender, &key_id).await?;
+    step.advance();
+    transaction.commit().await?;
+    // The planner knows nothing of rows that came a moment ago.
+    client.batch_execute("ANALYZE").await?;
+    step.advance();
+    step.finish();
+    Ok(())
+}
+
+async fn reopen(pool: &Pool, data: &Dataset) -> Result<(), DbError> {
+    let mut ids = Vec::new();
+    let mut seconds = Vec::new();
+    for inspection in &data.inspections {
+        if let Opened::Before(age) = inspection.opened {
+            ids.push(inspection.id);
+            seconds.push(age.num_seconds());
+        }
+    }
+    let statement = "UPDATE inspections SET created_at = now() - make_interval(secs => o.age) \
+                     FROM unnest($1::uuid[], $2::bigint[]) AS o (id, age) \
+                     WHERE inspections.id = o.id AND status IN ('DRAFT', 'REVISION_REQUESTED')";
+    connection(pool).await?.execute(statement, &[&ids, &seconds]).await?;
+    Ok(())
+}
+
+struct Drawn {
+    /// Of every scene's picture in bytes, when they were all drawn.
+    sizes: Vec<i64>,
+    count: usize,
+}
+
+/// Draws and stores the pictures that are not in the storage; all of them when their sizes are wanted for new rows.
+async fn draw_missing(storage: &Storage, has_rows: bool) -> Result<Drawn, SandboxError> {
+    let mut wanted = Vec::new();
+    for (index, scene) in SCENES.iter().enumerate() {
+        let is_stored =
+            has_rows && storage.exists(&scene.object_key()).await? && storage.exists(&scene.thumbnail_key()).await?;
+        if !is_stored {
+            wanted.push(index);
+        }
+    }
+    let mut drawn = Drawn {
+        sizes: vec![0; SCENES.len()],
+        count: wanted.len(),
+    };
+    if wanted.is_empty() {
+        return Ok(drawn);
+    }
+    let step = Step::begin("Drawing photos", wanted.len());
+    let pictures = stream::iter(wanted).map(|index| async move {
+        let picture = tokio::task::spawn_blocking(move || SCENES[index].draw()).await??;
+        let size = i64::try_from(picture.full.len()).unwrap_or(i64::MAX);
+        storage
+            .put(
+                &SCENES[index].object_key(),
+                Bytes::from(picture.full),
+                pictures::MIME_TYPE,
+            )
+            .await?;
+        storage
+            .put(
+                &SCENES[index].thumbnail_key(),
+                Bytes::from(picture.thumbnail),
+                pictures::MIME_TYPE,
+            )
+            .await?;
+        Ok::<_, SandboxError>((index, size))
+    });
+    let mut pictures = pictures.buffer_unordered(parallelism());
+    while let Some((index, size)) = pictures.try_next().await? {
+        drawn.sizes[index] = size;
+        step.advance();
+    }
+    step.finish();
+    Ok(drawn)
+}
+
+/// Renders the PDF of each published report with a public page that has none.
+async fn render_missing(pool: &Pool, storage: &Storage) -> Result<usize, SandboxError> {
+    let statement = "SELECT id, pdf_object_key FROM inspections WHERE status = 'PUBLISHED' AND public_slug IS NOT NULL \
+                     ORDER BY created_at DESC, id DESC";
+    let rows = connection(pool).await?.query(statement, &[]).await?;
+    let mut wanted: Vec<Uuid> = Vec::new();
+    for row in rows {
+        let key: Option<String> = row.try_get(1)?;
+        let is_stored = match key {
+            Some(key) => storage.exists(&key).await?,
+            None => false,
+        };
+        if !is_stored {
+            wanted.push(row.try_get(0)?);
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(0);
+    }
+    let step = Step::begin("Rendering reports", wanted.len());
+    let renderer = Renderer::new();
+    let count = wanted.len();
+    let mut published = stream::iter(wanted)
+        .map(|id| publishing::publish_pdf(pool, storage, &renderer, id))
+        .buffer_unordered(parallelism());
+    while published.try_next().await?.is_some() {
+        step.advance();
+    }
+    step.finish();
+    Ok(count)
+}
+
+fn parallelism() -> usize {
+    std::thread::available_parallelism().map_or(2, NonZero::get)
+}

@@ -1,0 +1,195 @@
+//! The data in a real database.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+use crate::db::migrate::migrate;
+use crate::db::pool::{PoolSettings, pool};
+use crate::embedded_postgres::{EmbeddedPostgres, Options};
+
+struct Place {
+    pool: Pool,
+    storage: Storage,
+    master_key: MasterKey,
+    _postgres: EmbeddedPostgres,
+    _folder: tempfile::TempDir,
+}
+
+async fn place() -> Place {
+    let readable = fs::Permissions::from_mode(0o755);
+    let folder = tempfile::Builder::new()
+        .permissions(readable)
+        .tempdir_in("/tmp")
+        .expect("a folder");
+    let options = Options {
+        durable: false,
+        max_connections: 20,
+        ..Options::default()
+    };
+    let postgres = EmbeddedPostgres::start(&folder.path().join("postgres"), options)
+        .await
+        .expect("Postgres");
+    migrate(&postgres.config()).await.expect("migrated");
+    Place {
+        pool: pool(postgres.config(), &PoolSettings::default()).expect("a pool"),
+        storage: Storage::folder(&folder.path().join("objects"), "http://127.0.0.1:1", [7; 32]).expect("a store"),
+        master_key: MasterKey::generate().expect("a key"),
+        _postgres: postgres,
+        _folder: folder,
+    }
+}
+
+async fn count(pool: &Pool, condition: &str) -> i64 {
+    let statement = format!("SELECT count(*) FROM {condition}");
+    let client = pool.get().await.expect("a connection");
+    client.query_one(&statement, &[]).await.expect("a count").get(0)
+}
+
+#[tokio::test]
+async fn the_data_is_made_once_found_again_and_opened_again() {
+    let place = place().await;
+    let Place {
+        pool,
+        storage,
+        master_key,
+        ..
+    } = &place;
+    let first = seed_rows(pool, storage, master_key, "vip").await.expect("made");
+    assert_eq!((first.is_new, first.pictures), (true, SCENES.len()));
+    assert_eq!(
+        count(pool, "inspections").await,
+        i64::try_from(first.inspections).expect("few")
+    );
+    assert_eq!(count(pool, "photos WHERE size_bytes < 1000").await, 0);
+    let open =
+        "inspections WHERE status IN ('DRAFT', 'REVISION_REQUESTED') AND created_at > now() - interval '24 hours'";
+    let open_at_first = count(pool, open).await;
+    assert!(open_at_first > 20);
+    let before = manifest(pool, master_key, "http://127.0.0.1:8080")
+        .await
+        .expect("a manifest");
+
+    let client = pool.get().await.expect("a connection");
+    client
+        .batch_execute("UPDATE inspections SET created_at = created_at - interval '3 days'")
+        .await
+        .expect("aged");
+    assert_eq!(count(pool, open).await, 0);
+
+    let second = seed_rows(pool, storage, master_key, "vip").await.expect("found");
+    assert_eq!((second.is_new, second.pictures), (false, 0));
+    assert_eq!(count(pool, open).await, open_at_first);
+    let after = manifest(pool, master_key, "http://127.0.0.1:8080")
+        .await
+        .expect("a manifest");
+    let keys = |manifest: &Manifest| -> Vec<_> {
+        manifest
+            .partners
+            .iter()
+            .map(|partner| (partner.key_id.clone(), partner.secret.clone()))
+            .collect()
+    };
+    assert_eq!(keys(&before), keys(&after));
+
+    let example = &after.examples.open_report;
+    let newest = format!(
+        "inspections i JOIN branches b ON b.id = i.branch_id WHERE i.plate = '{}' AND b.code = '{}' \
+         AND i.status = 'DRAFT' AND i.created_at > now() - interval '1 hour'",
+        example.plate, example.branch_code
+    );
+    assert_eq!(count(pool, &newest).await, 1);
+}
+
+#[tokio::test]
+async fn four_partners_have_keys_and_grants_of_their_own() {
+    let place = place().await;
+    seed_rows(&place.pool, &place.storage, &place.master_key, "vip")
+        .await
+        .expect("made");
+    let manifest = manifest(&place.pool, &place.master_key, "http://127.0.0.1:8080")
+        .await
+        .expect("a manifest");
+    let shape: Vec<_> = manifest
+        .partners
+        .iter()
+        .map(|partner| {
+            let branches = partner.branches.as_ref().map(Vec::len);
+            (
+                partner.name.as_str(),
+                partner.scopes.len(),
+                partner.organizations.len(),
+                branches,
+                partner.rate_limit,
+            )
+        })
+        .collect();
+    let expected = [
+        ("alpha", 1, 3, None, 600_000),
+        ("beta", 0, 1, Some(2), 6_000),
+        ("delta", 1, 1, None, 60),
+        ("gamma", 1, 0, None, 6_000),
+    ];
+    assert_eq!(shape, expected);
+    for partner in &manifest.partners {
+        assert!(partner.key_id.starts_with("vip_test_") && partner.key_id.len() == 31);
+        assert_eq!(partner.secret.len(), 32);
+    }
+}
+
+#[tokio::test]
+async fn a_database_with_other_data_is_left_alone() {
+    let place = place().await;
+    let client = place.pool.get().await.expect("a connection");
+    let insert = "INSERT INTO organizations (id, slug, name, pii_mode) VALUES (gen_random_uuid(), 'a', 'A', 'NONE')";
+    client.batch_execute(insert).await.expect("inserted");
+    let refused = seed_rows(&place.pool, &place.storage, &place.master_key, "vip").await;
+    assert!(matches!(refused, Err(SandboxError::OtherData)));
+    assert_eq!(count(&place.pool, "partners").await, 0);
+}
+
+#[tokio::test]
+async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
+    let place = place().await;
+    let Place {
+        pool,
+        storage,
+        master_key,
+        ..
+    } = &place;
+    seed_rows(pool, storage, master_key, "vip").await.expect("made");
+    let data = generate::dataset(generate::SEED);
+    let inspection = &data.inspections[data.examples.published];
+    let key = publishing::publish_pdf(pool, storage, &Renderer::new(), inspection.id)
+        .await
+        .expect("published");
+    assert_eq!(key, format!("reports/{}.pdf", inspection.id));
+    let pdf: Vec<Bytes> = storage
+        .stream(&key)
+        .await
+        .expect("stored")
+        .stream
+        .try_collect()
+        .await
+        .expect("read");
+    assert!(pdf.concat().starts_with(b"%PDF-"));
+    assert_eq!(count(pool, "inspections WHERE pdf_object_key IS NOT NULL").await, 1);
+
+    let client = pool.get().await.expect("a connection");
+    for (organization, mode) in data.organizations.iter().enumerate() {
+        let published = data.inspections.iter().find(|row| {
+            row.status == "PUBLISHED" && data.branches[row.branch].organization == organization && row.photos.len() > 6
+        });
+        let published = published.expect("a published report");
+        let vehicle = &data.vehicles[published.vehicle];
+        let (report, photos) = publishing::load(&client, published.id).await.expect("loaded");
+        assert_eq!(report.vehicle.vin == vehicle.vin, mode.pii_mode == "FULL");
+        assert_eq!(report.vehicle.plate == "***", mode.pii_mode == "NONE");
+        assert!(photos.len() <= publishing::PHOTOS_MAX && !photos.is_empty());
+        assert!(report.photos.iter().all(|photo| !pictures::is_paper(&photo.kind)));
+    }
+
+    let draft = data.inspections[data.examples.open_report].id;
+    let refused = publishing::publish_pdf(pool, storage, &Renderer::new(), draft).await;
+    assert!(matches!(refused, Err(PublishError::NotPublished(_))));
+}
