@@ -12,8 +12,12 @@ mod partners;
 pub mod pictures;
 mod progress;
 pub mod random;
+mod run;
+pub mod scenarios;
 #[cfg(test)]
 mod tests;
+
+pub use run::run;
 
 use std::num::NonZero;
 use std::time::Duration;

@@ -3,10 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::scenarios::run;
 use super::*;
 use crate::db::migrate::migrate;
 use crate::db::pool::{PoolSettings, pool};
 use crate::embedded_postgres::{EmbeddedPostgres, Options};
+use crate::front_door::address::TrustedProxies;
+use crate::server::{RunningServer, ServerParts, start};
 
 struct Place {
     pool: Pool,
@@ -192,4 +195,59 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
     let draft = data.inspections[data.examples.open_report].id;
     let refused = publishing::publish_pdf(pool, storage, &Renderer::new(), draft).await;
     assert!(matches!(refused, Err(PublishError::NotPublished(_))));
+}
+
+async fn serve(place: &Place) -> RunningServer {
+    let storage = place.storage.clone();
+    let parts = ServerParts {
+        listen: ([127, 0, 0, 1], 0).into(),
+        public_url: None,
+        environment: partner_api_signing::Environment::Test,
+        pool: place.pool.clone(),
+        admission_pool: place.pool.clone(),
+        storage: Box::new(move |_| Ok(storage)),
+        master_key: place.master_key.clone(),
+        ip_limit: 0,
+        trusted_proxies: TrustedProxies(Vec::new()),
+        body_timeout: Duration::from_secs(30),
+        request_timeout: Duration::from_secs(30),
+    };
+    start(parts).await.expect("a server")
+}
+
+#[tokio::test]
+async fn the_acceptance_scenarios_pass_again_and_again() {
+    let place = place().await;
+    seed_rows(&place.pool, &place.storage, &place.master_key, "vip")
+        .await
+        .expect("made");
+    let server = serve(&place).await;
+    let mut manifest = manifest(&place.pool, &place.master_key, &server.public_url)
+        .await
+        .expect("a manifest");
+    for _ in 0..2 {
+        let outcomes = run(&manifest).await.expect("run");
+        assert!(outcomes.passed(), "{outcomes}");
+        assert_eq!(
+            outcomes.0.iter().map(|outcome| outcome.number).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5, 6]
+        );
+        let table = outcomes.to_string();
+        assert!(
+            outcomes.0.iter().all(|outcome| table.contains(&outcome.request_id)),
+            "{table}"
+        );
+    }
+
+    // A branch that takes nothing, as a sandbox gone wrong might name: the scenarios must notice.
+    manifest.examples.open_report.branch_code = manifest.examples.inactive_branch_code.clone();
+    let outcomes = run(&manifest).await.expect("run");
+    let passed: Vec<_> = outcomes
+        .0
+        .iter()
+        .filter(|outcome| outcome.passed)
+        .map(|outcome| outcome.number)
+        .collect();
+    assert_eq!(passed, [4, 5, 6], "{outcomes}");
+    assert!(server.stop(Duration::from_secs(5)).await);
 }

@@ -49,7 +49,12 @@ pub fn of_report(
         add(source, "ODOMETER", None, vec![scene]);
     }
     for (code, kind) in defects(forms, templates).into_iter().take(3) {
-        add(source, kind, Some(code), of_kind(kind));
+        let scenes = if kind == "DAMAGE" {
+            pictures::damage(vehicle.color)
+        } else {
+            of_kind(kind)
+        };
+        add(source, kind, Some(code), scenes);
     }
     if source.chance(70) {
         add(source, "REGISTRATION", None, of_kind("REGISTRATION"));

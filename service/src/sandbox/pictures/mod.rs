@@ -202,6 +202,17 @@ fn find(subject: Subject) -> Option<usize> {
     SCENES.iter().position(|scene| scene.subject == subject)
 }
 
+/// The paint that pictures show a colour with.
+fn paint(color: &str) -> Paint {
+    match color {
+        "Beyaz" => Paint::White,
+        "Siyah" => Paint::Black,
+        "Kırmızı" => Paint::Red,
+        "Mavi" | "Lacivert" => Paint::Blue,
+        _ => Paint::Grey,
+    }
+}
+
 /// The pictures around a car of a body type and colour: front, side, rear.
 #[must_use]
 pub fn exteriors(body: &str, color: &str) -> Vec<usize> {
@@ -212,17 +223,24 @@ pub fn exteriors(body: &str, color: &str) -> Vec<usize> {
         "PICKUP" => Body::Pickup,
         _ => Body::Sedan,
     };
-    let paint = match color {
-        "Beyaz" => Paint::White,
-        "Siyah" => Paint::Black,
-        "Kırmızı" => Paint::Red,
-        "Mavi" | "Lacivert" => Paint::Blue,
-        _ => Paint::Grey,
-    };
+    let paint = paint(color);
     [Subject::Front(paint), Subject::Side(body, paint), Subject::Rear(paint)]
         .into_iter()
         .filter_map(find)
         .collect()
+}
+
+/// The picture of a damaged panel of a car of this colour.
+#[must_use]
+pub fn damage(color: &str) -> Vec<usize> {
+    let variant = match paint(color) {
+        Paint::White => 0,
+        Paint::Grey => 1,
+        Paint::Red => 2,
+        Paint::Black => 3,
+        Paint::Blue => 4,
+    };
+    find(Subject::Damage(variant)).into_iter().collect()
 }
 
 /// The picture of an odometer with exactly this mileage.
