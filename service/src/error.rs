@@ -96,7 +96,19 @@ fn extractor_message(message: &str) -> String {
         }
     }
     match message.strip_prefix("unable to parse JSON body: ") {
-        Some(rest) => format!("body: {rest}"),
+        Some(rest) => format!("body: {}", position_in_brackets(rest)),
+        None => message.to_string(),
+    }
+}
+
+/// serde_json's ` at line 1 column 9` as ` (line 1, column 9)`, which does not run into our own sentences.
+fn position_in_brackets(message: &str) -> String {
+    let parts = message.rsplit_once(" at line ").and_then(|(text, position)| {
+        let (line, column) = position.split_once(" column ")?;
+        Some((text, line.parse::<u32>().ok()?, column.parse::<u32>().ok()?))
+    });
+    match parts {
+        Some((text, line, column)) => format!("{text} (line {line}, column {column})"),
         None => message.to_string(),
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use partner_api::config::{Cli, Command, Config, SandboxArgs, ServeArgs};
 use partner_api::startup::{OpenDatabase, StopSignals, serve};
-use partner_api::logging;
+use partner_api::{logging, sandbox};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -63,6 +63,6 @@ async fn run_migrate(args: &ServeArgs) -> Result<ExitCode, Failure> {
 async fn run_sandbox(args: &SandboxArgs) -> Result<ExitCode, Failure> {
     let config = Config::load_sandbox(args)?;
     logging::init(&config.log_level, config.log_format)?;
-    let passed = { let _ = (&config, args.check); true };
+    let passed = sandbox::run(config, args.check).await?;
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
