@@ -30,7 +30,12 @@ pub struct ApiError {
 impl ApiError {
     /// An error of this code.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        ApiError { code, message: message.into(), retry_after: None, allow: None }
+        ApiError {
+            code,
+            message: message.into(),
+            retry_after: None,
+            allow: None,
+        }
     }
 
     /// 400: the message names the parameter or member and says what is wrong with it.
@@ -55,7 +60,10 @@ impl ApiError {
     pub fn unavailable() -> Self {
         ApiError {
             retry_after: Some(Duration::from_secs(1)),
-            ..Self::new(ErrorCode::ServiceUnavailable, "the service is busy or under repair; try again after Retry-After")
+            ..Self::new(
+                ErrorCode::ServiceUnavailable,
+                "the service is busy or under repair; try again after Retry-After",
+            )
         }
     }
 

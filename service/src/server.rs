@@ -17,6 +17,9 @@ use crate::front_door::{self, Admission, FrontDoor, IpLimit, MAX_BODY_BYTES, Set
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 
+/// Opens the object storage, given the public URL under which its links are served.
+pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
+
 /// What a server is made of.
 pub struct ServerParts {
     /// Where it listens; port 0 takes a free one.
@@ -30,7 +33,7 @@ pub struct ServerParts {
     /// Connections for admission and the keys, so that neither waits behind requests.
     pub admission_pool: Pool,
     /// Makes the object storage, given the public URL under which links are served.
-    pub storage: Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>,
+    pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
     pub master_key: MasterKey,
     /// Requests per minute and address; 0 is no limit.
@@ -88,8 +91,11 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     nonces::look_after_partitions(&parts.admission_pool).await?;
     let directory = Directory::load(&parts.admission_pool, parts.environment, parts.master_key.clone()).await?;
     let listen = with_port(parts.listen)?;
-    let public_url =
-        parts.public_url.unwrap_or_else(|| format!("http://{listen}")).trim_end_matches('/').to_string();
+    let public_url = parts
+        .public_url
+        .unwrap_or_else(|| format!("http://{listen}"))
+        .trim_end_matches('/')
+        .to_string();
     let settings = Settings {
         environment: parts.environment,
         trusted_proxies: parts.trusted_proxies,
@@ -123,11 +129,20 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let server = ServerBuilder::new(description, context.clone(), log)
         .config(config)
         .start()
-        .map_err(|error| StartError::Listen { address: listen, reason: error.to_string() })?;
+        .map_err(|error| StartError::Listen {
+            address: listen,
+            reason: error.to_string(),
+        })?;
     let mut background = JoinSet::new();
     background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
     background.spawn(nonces::keep_partitions(parts.admission_pool));
-    Ok(RunningServer { address: server.local_addr(), public_url, context, server, background })
+    Ok(RunningServer {
+        address: server.local_addr(),
+        public_url,
+        context,
+        server,
+        background,
+    })
 }
 
 impl RunningServer {
@@ -155,5 +170,8 @@ fn with_port(listen: SocketAddr) -> Result<SocketAddr, StartError> {
     }
     std::net::TcpListener::bind(listen)
         .and_then(|listener| listener.local_addr())
-        .map_err(|error| StartError::Listen { address: listen, reason: error.to_string() })
+        .map_err(|error| StartError::Listen {
+            address: listen,
+            reason: error.to_string(),
+        })
 }

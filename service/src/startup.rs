@@ -61,14 +61,21 @@ impl OpenDatabase {
         let (target, embedded) = match &config.database {
             Database::Url(url) => (parse_url(url.expose())?, None),
             Database::Embedded { postgres_bin } => {
-                let options =
-                    Options { search: postgres_bin.clone().map(|folder| vec![folder]), ..Options::default() };
+                let options = Options {
+                    search: postgres_bin.clone().map(|folder| vec![folder]),
+                    ..Options::default()
+                };
                 let cluster = EmbeddedPostgres::start(&config.data_dir.join("postgres"), options).await?;
                 (cluster.create_database("partner_api").await?, Some(cluster))
             }
         };
         match Self::prepare(config, target).await {
-            Ok((pool, admission_pool, applied)) => Ok(OpenDatabase { embedded, pool, admission_pool, applied }),
+            Ok((pool, admission_pool, applied)) => Ok(OpenDatabase {
+                embedded,
+                pool,
+                admission_pool,
+                applied,
+            }),
             Err(error) => {
                 if let Some(cluster) = embedded {
                     cluster.stop().await;
@@ -84,7 +91,10 @@ impl OpenDatabase {
     ) -> Result<(Pool, Pool, Vec<String>), StartupError> {
         let applied = migrate(&target).await?;
         let settings = config.pool_settings();
-        let admission = PoolSettings { size: ADMISSION_POOL, ..settings.clone() };
+        let admission = PoolSettings {
+            size: ADMISSION_POOL,
+            ..settings.clone()
+        };
         Ok((pool(target.clone(), &settings)?, pool(target, &admission)?, applied))
     }
 

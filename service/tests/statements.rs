@@ -12,8 +12,19 @@ use tokio_postgres::NoTls;
 
 #[tokio::test]
 async fn every_statement_prepares_against_the_migrated_schema() {
-    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir_in("/tmp").unwrap();
-    let postgres = EmbeddedPostgres::start(folder.path(), Options { durable: false, ..Options::default() }).await.unwrap();
+    let folder = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in("/tmp")
+        .unwrap();
+    let postgres = EmbeddedPostgres::start(
+        folder.path(),
+        Options {
+            durable: false,
+            ..Options::default()
+        },
+    )
+    .await
+    .unwrap();
     let config = postgres.create_database("statements").await.unwrap();
     migrate(&config).await.unwrap();
     let (client, connection) = config.connect(NoTls).await.unwrap();
@@ -24,7 +35,10 @@ async fn every_statement_prepares_against_the_migrated_schema() {
         for (name, sql) in *all {
             count += 1;
             if let Err(error) = client.prepare(sql).await {
-                let detail = error.as_db_error().map(ToString::to_string).unwrap_or_else(|| error.to_string());
+                let detail = error
+                    .as_db_error()
+                    .map(ToString::to_string)
+                    .unwrap_or_else(|| error.to_string());
                 wrong.push(format!("{module}::{name}: {detail}"));
             }
         }

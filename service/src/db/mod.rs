@@ -46,7 +46,10 @@ impl DbError {
                         || ["55P03", "25006", "25P03"].contains(&state.code())
                 }
                 // Without a code the connection itself failed, or a value did not convert.
-                None => error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>()),
+                None => {
+                    error.is_closed()
+                        || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+                }
             },
             DbError::Data { .. } => false,
         }

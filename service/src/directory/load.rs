@@ -32,8 +32,7 @@ GROUP BY g.partner_id, g.organization_id, g.all_branches
 ORDER BY g.partner_id, g.organization_id";
 
 /// All statements, by name.
-pub const STATEMENTS: &[(&str, &str)] =
-    &[("VERSION", VERSION), ("KEYS", KEYS), ("GRANTS", GRANTS)];
+pub const STATEMENTS: &[(&str, &str)] = &[("VERSION", VERSION), ("KEYS", KEYS), ("GRANTS", GRANTS)];
 
 pub(super) async fn version(client: &Object) -> Result<i64, DbError> {
     let statement = client.prepare_cached(VERSION).await?;
@@ -62,7 +61,11 @@ pub(super) async fn keys(
         let partner_id: Uuid = row.get("partner_id");
         let scope = scopes.entry(partner_id).or_insert_with(|| {
             let grants = grants.remove(&partner_id).unwrap_or_default();
-            Arc::new(Scope { partner_id, partner_name: row.get("name"), grants })
+            Arc::new(Scope {
+                partner_id,
+                partner_name: row.get("name"),
+                grants,
+            })
         });
         let key_id: String = row.get("key_id");
         match key(&row, &key_id, scope.clone(), master_key) {
@@ -84,7 +87,9 @@ fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey) -> Re
         .map_err(|error| format!("its secret does not open under this master key: {error}"))?;
     let mut allowlist = Vec::new();
     for block in row.get::<_, Vec<String>>("allowlist") {
-        let block: IpNet = block.parse().map_err(|_| format!("`{block}` in its allowlist is no CIDR block"))?;
+        let block: IpNet = block
+            .parse()
+            .map_err(|_| format!("`{block}` in its allowlist is no CIDR block"))?;
         allowlist.push(block);
     }
     let allowlist_mode = match row.get::<_, &str>("allowlist_mode") {

@@ -76,7 +76,11 @@ impl Directory {
     /// # Errors
     /// When the database does not answer.
     pub async fn load(pool: &Pool, environment: Environment, master_key: MasterKey) -> Result<Arc<Self>, DbError> {
-        let directory = Directory { environment, master_key, snapshot: ArcSwap::default() };
+        let directory = Directory {
+            environment,
+            master_key,
+            snapshot: ArcSwap::default(),
+        };
         directory.refresh(pool).await?;
         Ok(Arc::new(directory))
     }
@@ -84,7 +88,11 @@ impl Directory {
     /// The key of this id, unless it has expired.
     pub fn key(&self, id: &str, now: DateTime<Utc>) -> Option<Arc<Key>> {
         let key = self.snapshot.load().keys.get(id)?.clone();
-        if key.expires_at.is_some_and(|at| at <= now) { None } else { Some(key) }
+        if key.expires_at.is_some_and(|at| at <= now) {
+            None
+        } else {
+            Some(key)
+        }
     }
 
     /// Loads again if something changed since; returns whether it did.

@@ -25,16 +25,27 @@ pub struct Grant {
 impl Scope {
     /// The organisations that are open with all their branches.
     pub fn whole_organizations(&self) -> Vec<Uuid> {
-        self.grants.iter().filter(|grant| grant.branches.is_none()).map(|grant| grant.organization_id).collect()
+        self.grants
+            .iter()
+            .filter(|grant| grant.branches.is_none())
+            .map(|grant| grant.organization_id)
+            .collect()
     }
 
     /// The branches that are open in organisations of which only some are.
     pub fn restricted_branches(&self) -> Vec<Uuid> {
-        self.grants.iter().filter_map(|grant| grant.branches.as_deref()).flatten().copied().collect()
+        self.grants
+            .iter()
+            .filter_map(|grant| grant.branches.as_deref())
+            .flatten()
+            .copied()
+            .collect()
     }
 
     /// The grant for an organisation, if there is one.
     pub fn grant(&self, organization_id: Uuid) -> Option<&Grant> {
-        self.grants.iter().find(|grant| grant.organization_id == organization_id)
+        self.grants
+            .iter()
+            .find(|grant| grant.organization_id == organization_id)
     }
 }

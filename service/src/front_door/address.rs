@@ -91,18 +91,28 @@ mod tests {
     #[test]
     fn behind_trusted_proxies_the_right_most_untrusted_entry_is_the_client() {
         let proxies = ["10.0.0.0/8", "fd00::/8"];
-        assert_eq!(seen(&proxies, "10.0.0.1", &["203.0.113.5, 198.51.100.1, 10.0.0.2"]), "198.51.100.1");
-        assert_eq!(seen(&proxies, "10.0.0.1", &["203.0.113.5", "198.51.100.1:4711"]), "198.51.100.1");
+        assert_eq!(
+            seen(&proxies, "10.0.0.1", &["203.0.113.5, 198.51.100.1, 10.0.0.2"]),
+            "198.51.100.1"
+        );
+        assert_eq!(
+            seen(&proxies, "10.0.0.1", &["203.0.113.5", "198.51.100.1:4711"]),
+            "198.51.100.1"
+        );
         assert_eq!(seen(&proxies, "fd00::1", &["[2001:db8::1]"]), "2001:db8::1");
         assert_eq!(seen(&proxies, "10.0.0.1", &["198.51.100.1, nonsense"]), "10.0.0.1");
-        assert_eq!(seen(&proxies, "::ffff:10.0.0.1", &["::ffff:198.51.100.1"]), "198.51.100.1");
+        assert_eq!(
+            seen(&proxies, "::ffff:10.0.0.1", &["::ffff:198.51.100.1"]),
+            "198.51.100.1"
+        );
         assert_eq!(seen(&proxies, "10.0.0.1", &[]), "10.0.0.1");
     }
 
     #[test]
     fn an_allowlist_admits_its_blocks_and_v4_mapped_addresses_are_v4() {
-        let blocks: Vec<IpNet> =
-            ["192.0.2.0/24", "2001:db8::/32", "::ffff:198.51.100.0/120"].map(|block| block.parse().unwrap()).to_vec();
+        let blocks: Vec<IpNet> = ["192.0.2.0/24", "2001:db8::/32", "::ffff:198.51.100.0/120"]
+            .map(|block| block.parse().unwrap())
+            .to_vec();
         for admitted in ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::9", "198.51.100.9"] {
             assert!(admits(&blocks, admitted.parse().unwrap()), "{admitted}");
         }

@@ -113,7 +113,10 @@ impl Standing {
             retry_after: Some(self.resets_in),
             ..ApiError::new(
                 ErrorCode::RateLimited,
-                format!("this key has {} requests a minute, all of them used; wait for Retry-After", self.limit),
+                format!(
+                    "this key has {} requests a minute, all of them used; wait for Retry-After",
+                    self.limit
+                ),
             )
         }
     }
@@ -148,7 +151,11 @@ impl Admission {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let windows = Arc::new(Windows::default());
         tokio::spawn(run(pool, waiting, windows.clone()));
-        Admission { memory: NonceMemory::default(), windows, queue }
+        Admission {
+            memory: NonceMemory::default(),
+            windows,
+            queue,
+        }
     }
 
     /// Admits one request of `key`.
@@ -170,7 +177,11 @@ impl Admission {
             Admitting::Durable => self.count(key, Some(nonce)).await?,
             Admitting::Memory => {
                 let (position, resets_in) = self.windows.count(&key.id);
-                let behind = Waiting { key_id: key.id.clone(), nonce: Some(nonce.to_string()), answer: None };
+                let behind = Waiting {
+                    key_id: key.id.clone(),
+                    nonce: Some(nonce.to_string()),
+                    answer: None,
+                };
                 if self.queue.try_send(behind).is_err() {
                     tracing::warn!("the admission queue is full; a nonce is kept in memory only");
                 }
@@ -188,19 +199,30 @@ impl Admission {
                 counted
             }
         };
-        Ok(Standing { limit: key.rate_limit, position: counted.position, resets_in: counted.resets_in })
+        Ok(Standing {
+            limit: key.rate_limit,
+            position: counted.position,
+            resets_in: counted.resets_in,
+        })
     }
 
     async fn count(&self, key: &Key, nonce: Option<&str>) -> Result<Counted, AdmissionError> {
         let (answer, outcome) = oneshot::channel();
-        let waiting = Waiting { key_id: key.id.clone(), nonce: nonce.map(str::to_string), answer: Some(answer) };
+        let waiting = Waiting {
+            key_id: key.id.clone(),
+            nonce: nonce.map(str::to_string),
+            answer: Some(answer),
+        };
         self.queue.try_send(waiting).map_err(|_| busy())?;
         outcome.await.map_err(|_| busy())?
     }
 }
 
 fn busy() -> AdmissionError {
-    AdmissionError::from(DbError::Data { table: "nonces", detail: "too many requests wait for admission".into() })
+    AdmissionError::from(DbError::Data {
+        table: "nonces",
+        detail: "too many requests wait for admission".into(),
+    })
 }
 
 /// Sends batch after batch until the last [`Admission`] is gone.
@@ -250,12 +272,17 @@ async fn admit(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, Admi
     let with_nonce = || requests.iter().filter(|request| request.nonce.is_some());
     let keys: Vec<&str> = with_nonce().map(|request| request.key_id.as_str()).collect();
     let nonces: Vec<&str> = with_nonce().filter_map(|request| request.nonce.as_deref()).collect();
-    let counted: Vec<&str> =
-        requests.iter().filter(|request| request.nonce.is_none()).map(|request| request.key_id.as_str()).collect();
+    let counted: Vec<&str> = requests
+        .iter()
+        .filter(|request| request.nonce.is_none())
+        .map(|request| request.key_id.as_str())
+        .collect();
     let client = pool.get().await?;
     let statement = client.prepare_cached(ADMIT).await?;
     let bucket = nonces::BUCKET_SECONDS as f64;
-    let rows = client.query(&statement, &[&keys, &nonces, &counted, &bucket, &WINDOW.as_secs_f64()]).await?;
+    let rows = client
+        .query(&statement, &[&keys, &nonces, &counted, &bucket, &WINDOW.as_secs_f64()])
+        .await?;
     let mut admitted = HashMap::with_capacity(rows.len());
     for row in rows {
         let used: i32 = row.get("used");
@@ -286,7 +313,13 @@ fn answer(requests: Vec<Waiting>, mut keys: HashMap<String, AdmittedKey>, window
             continue;
         }
         key.before += 1;
-        reply(request.answer, Ok(Counted { position: key.before, resets_in: key.resets_in }));
+        reply(
+            request.answer,
+            Ok(Counted {
+                position: key.before,
+                resets_in: key.resets_in,
+            }),
+        );
     }
     for (key_id, key) in keys {
         windows.learn(&key_id, key.before, key.resets_in);

@@ -40,9 +40,15 @@ pub(super) fn identify(
     let timestamp = single(headers, HEADER_TIMESTAMP)?;
     let nonce = single(headers, HEADER_NONCE)?;
     let signature = single(headers, HEADER_SIGNATURE)?;
-    let seconds = std::str::from_utf8(timestamp).ok().and_then(parse_timestamp).ok_or_else(|| {
-        missing(format!("{}: must be a plain integer, UNIX time in seconds", shown(HEADER_TIMESTAMP)))
-    })?;
+    let seconds = std::str::from_utf8(timestamp)
+        .ok()
+        .and_then(parse_timestamp)
+        .ok_or_else(|| {
+            missing(format!(
+                "{}: must be a plain integer, UNIX time in seconds",
+                shown(HEADER_TIMESTAMP)
+            ))
+        })?;
     if !is_valid_nonce(nonce) {
         return Err(missing(format!(
             "{}: must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
@@ -50,13 +56,16 @@ pub(super) fn identify(
             nonce.len()
         )));
     }
-    let key = std::str::from_utf8(key_id).ok().and_then(|id| directory.key(id, now)).ok_or_else(|| {
-        ApiError::new(
-            ErrorCode::InvalidKey,
-            "this key id is not in force here; check for a typing error, that test keys go to the sandbox and live \
+    let key = std::str::from_utf8(key_id)
+        .ok()
+        .and_then(|id| directory.key(id, now))
+        .ok_or_else(|| {
+            ApiError::new(
+                ErrorCode::InvalidKey,
+                "this key id is not in force here; check for a typing error, that test keys go to the sandbox and live \
              keys to production, and with the operator that the key has neither expired nor been revoked",
-        )
-    })?;
+            )
+        })?;
     record.key_id = Some(key.id.clone());
     record.partner = Some(key.scope.partner_name.clone());
     if !timestamp_is_current(seconds, now.timestamp()) {
@@ -106,11 +115,14 @@ pub(super) fn verify(
     if signature_is_valid(&identified.key.secret, &canonical, &identified.signature) {
         return Ok(());
     }
-    let mut message = "the signature does not verify; it is `sha256=` and the lower-case hex of the HMAC-SHA256, keyed \
+    let mut message =
+        "the signature does not verify; it is `sha256=` and the lower-case hex of the HMAC-SHA256, keyed \
                        with the 32 characters of the secret as shown, of the canonical string over the exact bytes sent"
-        .to_string();
+            .to_string();
     if environment == Environment::Test {
-        message.push_str("; the server's canonical string is between the lines (six lines, no line feed at the end):\n---\n");
+        message.push_str(
+            "; the server's canonical string is between the lines (six lines, no line feed at the end):\n---\n",
+        );
         message.push_str(&canonical);
         message.push_str("\n---");
     }

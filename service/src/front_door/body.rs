@@ -28,7 +28,10 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, timeout: Duration) -> 
         Ok(result) => result,
         Err(_) => Err(ApiError::new(
             ErrorCode::RequestTimeout,
-            format!("the body did not arrive within {} s; send it again", timeout.as_secs_f64()),
+            format!(
+                "the body did not arrive within {} s; send it again",
+                timeout.as_secs_f64()
+            ),
         )),
     }
 }
@@ -48,5 +51,8 @@ async fn collect(mut body: Body, announced: Option<u64>) -> Result<Bytes, ApiErr
 }
 
 fn too_large() -> ApiError {
-    ApiError::new(ErrorCode::PayloadTooLarge, format!("a body may have at most {MAX_BODY_BYTES} bytes"))
+    ApiError::new(
+        ErrorCode::PayloadTooLarge,
+        format!("a body may have at most {MAX_BODY_BYTES} bytes"),
+    )
 }

@@ -23,7 +23,13 @@ struct Detail<'a> {
 
 /// The response of an error. Dropshot adds `X-Request-Id`.
 pub(super) fn response(error: &ApiError, request_id: &str) -> Response<Body> {
-    let envelope = Envelope { error: Detail { code: error.code.as_str(), message: &error.message, request_id } };
+    let envelope = Envelope {
+        error: Detail {
+            code: error.code.as_str(),
+            message: &error.message,
+            request_id,
+        },
+    };
     let body = serde_json::to_vec(&envelope).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -32,7 +38,11 @@ pub(super) fn response(error: &ApiError, request_id: &str) -> Response<Body> {
     if let Some(after) = error.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
     }
-    if let Some(allow) = error.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {
+    if let Some(allow) = error
+        .allow
+        .as_deref()
+        .and_then(|allow| HeaderValue::from_str(allow).ok())
+    {
         headers.insert(header::ALLOW, allow);
     }
     // What was not read of the body must not be taken for the next request.
@@ -48,7 +58,14 @@ pub(super) fn add_rate_limit(response: &mut Response<Body>, standing: Standing) 
     const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
     let fields = [
         (POLICY, format!("\"default\";q={};w=60", standing.limit)),
-        (LIMIT, format!("\"default\";r={};t={}", standing.remaining(), whole_seconds(standing.resets_in))),
+        (
+            LIMIT,
+            format!(
+                "\"default\";r={};t={}",
+                standing.remaining(),
+                whole_seconds(standing.resets_in)
+            ),
+        ),
     ];
     for (name, value) in fields {
         if let Ok(value) = HeaderValue::from_str(&value) {

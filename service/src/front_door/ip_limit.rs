@@ -24,7 +24,10 @@ pub struct IpLimit {
 impl IpLimit {
     /// A limit of `per_minute` requests; 0 is none.
     pub fn new(per_minute: u32) -> Self {
-        IpLimit { per_minute, windows: Mutex::default() }
+        IpLimit {
+            per_minute,
+            windows: Mutex::default(),
+        }
     }
 
     /// Counts a request.

@@ -75,7 +75,10 @@ impl Caller {
     /// 500 when the operation was not admitted in a transaction (`x-admission`), or when it was taken before.
     pub async fn transaction(&self) -> Result<WriteTransaction, ApiError> {
         self.slot.take().ok_or_else(|| {
-            tracing::error!(request_id = self.request_id, "this operation has no transaction: see x-admission");
+            tracing::error!(
+                request_id = self.request_id,
+                "this operation has no transaction: see x-admission"
+            );
             ApiError::internal()
         })
     }
@@ -98,7 +101,9 @@ tokio::task_local! {
 /// # Errors
 /// 500 outside the front door.
 pub fn caller() -> Result<Caller, ApiError> {
-    ADMITTED.try_with(|admitted| admitted.caller.clone()).map_err(|_| ApiError::internal())
+    ADMITTED
+        .try_with(|admitted| admitted.caller.clone())
+        .map_err(|_| ApiError::internal())
 }
 
 /// The body's exact bytes; for the generated dispatch (`x-raw-body`).
@@ -106,7 +111,9 @@ pub fn caller() -> Result<Caller, ApiError> {
 /// # Errors
 /// 500 outside the front door.
 pub fn raw_body() -> Result<Bytes, ApiError> {
-    ADMITTED.try_with(|admitted| admitted.raw.clone()).map_err(|_| ApiError::internal())
+    ADMITTED
+        .try_with(|admitted| admitted.raw.clone())
+        .map_err(|_| ApiError::internal())
 }
 
 /// Keeps an endpoint's error for the front door; for [`ApiError`]'s conversion.
@@ -147,7 +154,13 @@ impl FrontDoor {
         directory: Arc<Directory>,
         admission: Admission,
     ) -> Result<Self, dropshot::ApiDescriptionBuildErrors> {
-        Ok(FrontDoor { settings, ip_limit, directory, admission, routes: Routes::new()? })
+        Ok(FrontDoor {
+            settings,
+            ip_limit,
+            directory,
+            admission,
+            routes: Routes::new()?,
+        })
     }
 }
 
@@ -157,15 +170,52 @@ impl FrontDoor {
 /// When Dropshot refuses one.
 pub fn description() -> Result<ApiDescription<Context>, dropshot::ApiDescriptionRegisterError> {
     const METHODS: [&str; 40] = [
-        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY", "ACL",
-        "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "COPY", "LABEL", "LINK", "LOCK", "MERGE", "MKACTIVITY",
-        "MKCALENDAR", "MKCOL", "MKREDIRECTREF", "MKWORKSPACE", "MOVE", "ORDERPATCH", "PRI", "PROPFIND", "PROPPATCH",
-        "REBIND", "REPORT", "SEARCH", "UNBIND", "UNCHECKOUT", "UNLINK", "UNLOCK", "UPDATE", "UPDATEREDIRECTREF",
+        "GET",
+        "HEAD",
+        "POST",
+        "PUT",
+        "DELETE",
+        "CONNECT",
+        "OPTIONS",
+        "TRACE",
+        "PATCH",
+        "QUERY",
+        "ACL",
+        "BASELINE-CONTROL",
+        "BIND",
+        "CHECKIN",
+        "CHECKOUT",
+        "COPY",
+        "LABEL",
+        "LINK",
+        "LOCK",
+        "MERGE",
+        "MKACTIVITY",
+        "MKCALENDAR",
+        "MKCOL",
+        "MKREDIRECTREF",
+        "MKWORKSPACE",
+        "MOVE",
+        "ORDERPATCH",
+        "PRI",
+        "PROPFIND",
+        "PROPPATCH",
+        "REBIND",
+        "REPORT",
+        "SEARCH",
+        "UNBIND",
+        "UNCHECKOUT",
+        "UNLINK",
+        "UNLOCK",
+        "UPDATE",
+        "UPDATEREDIRECTREF",
         "VERSION-CONTROL",
     ];
     let mut description = ApiDescription::new();
     for method in METHODS {
-        let Ok(method) = Method::from_bytes(method.as_bytes()) else { continue };
+        let Ok(method) = Method::from_bytes(method.as_bytes()) else {
+            continue;
+        };
         let endpoint = ApiEndpoint::new(
             format!("front_door_{}", method.as_str().to_lowercase()),
             front_door,
@@ -198,7 +248,9 @@ async fn front_door(
     let mut record = Record::new(&rqctx.request_id, request.method(), request.uri().path());
     let request_id = rqctx.request_id.clone();
     // A panic's message may hold anything: it goes to the panic hook, never into the answer.
-    let answered = AssertUnwindSafe(door.answer(rqctx, request, &mut record)).catch_unwind().await;
+    let answered = AssertUnwindSafe(door.answer(rqctx, request, &mut record))
+        .catch_unwind()
+        .await;
     let response = match answered {
         Ok(response) => response,
         Err(_) => {
@@ -267,9 +319,15 @@ impl FrontDoor {
 
         let deadline = tokio::time::Instant::now() + self.settings.request_timeout;
         let within = |future| async move {
-            tokio::time::timeout_at(deadline, future).await.unwrap_or_else(|_| Err(ApiError::unavailable()))
+            tokio::time::timeout_at(deadline, future)
+                .await
+                .unwrap_or_else(|_| Err(ApiError::unavailable()))
         };
-        within(self.admitted(rqctx, head, raw, identified, received_at, standing, record).boxed()).await
+        within(
+            self.admitted(rqctx, head, raw, identified, received_at, standing, record)
+                .boxed(),
+        )
+        .await
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -285,10 +343,16 @@ impl FrontDoor {
     ) -> Result<Response<Body>, ApiError> {
         // The route decides how the nonce is kept, but is not told before it is.
         let found = self.routes.find(&head.method, head.uri.path());
-        let how = found.as_ref().map(|found| found.admission).unwrap_or(route::Admitting::Durable);
+        let how = found
+            .as_ref()
+            .map(|found| found.admission)
+            .unwrap_or(route::Admitting::Durable);
         let key = identified.key;
         let slot = Slot::default();
-        let admitted = self.admission.admit(&key, &identified.nonce, how, &rqctx.context().pool, &slot).await;
+        let admitted = self
+            .admission
+            .admit(&key, &identified.nonce, how, &rqctx.context().pool, &slot)
+            .await;
         let admitted = admitted.map_err(refused_or_unavailable)?;
         *standing = Some(admitted);
         let outcome = if admitted.is_exceeded() {
@@ -312,7 +376,11 @@ impl FrontDoor {
                         Ok(()) => {
                             rqctx.endpoint = found.endpoint;
                             let request = hyper::Request::from_parts(head, Body::from(raw.clone()));
-                            let admitted = Admitted { caller, raw, refused: RefCell::new(None) };
+                            let admitted = Admitted {
+                                caller,
+                                raw,
+                                refused: RefCell::new(None),
+                            };
                             ADMITTED.scope(admitted, handle(found.handler, rqctx, request)).await
                         }
                     }

@@ -42,8 +42,7 @@ ORDER BY 1";
 const NOW: &str = "SELECT floor(extract(epoch FROM now())::float8 / $1::float8)::bigint AS bucket";
 
 /// All statements, by name.
-pub const STATEMENTS: &[(&str, &str)] =
-    &[("INSERT", INSERT), ("PARTITIONS", PARTITIONS), ("NOW", NOW)];
+pub const STATEMENTS: &[(&str, &str)] = &[("INSERT", INSERT), ("PARTITIONS", PARTITIONS), ("NOW", NOW)];
 
 /// Records a nonce in the client's transaction; returns whether it was fresh.
 ///
@@ -51,7 +50,9 @@ pub const STATEMENTS: &[(&str, &str)] =
 /// When the database does not answer.
 pub(super) async fn insert(client: &Object, key_id: &str, nonce: &str) -> Result<bool, DbError> {
     let statement = client.prepare_cached(INSERT).await?;
-    let rows = client.execute(&statement, &[&key_id, &nonce, &(BUCKET_SECONDS as f64)]).await?;
+    let rows = client
+        .execute(&statement, &[&key_id, &nonce, &(BUCKET_SECONDS as f64)])
+        .await?;
     Ok(rows == 2)
 }
 
@@ -66,13 +67,23 @@ pub async fn look_after_partitions(pool: &Pool) -> Result<(), DbError> {
     let client = pool.get().await?;
     // A session lock must not stay with a pooled connection: if anything fails, the connection is closed.
     let client = Object::take(client);
-    client.batch_execute("SET statement_timeout = '30s'; SET lock_timeout = '5s'").await?;
-    let locked: bool = client.query_one("SELECT pg_try_advisory_lock($1)", &[&MAINTENANCE_LOCK]).await?.get(0);
+    client
+        .batch_execute("SET statement_timeout = '30s'; SET lock_timeout = '5s'")
+        .await?;
+    let locked: bool = client
+        .query_one("SELECT pg_try_advisory_lock($1)", &[&MAINTENANCE_LOCK])
+        .await?
+        .get(0);
     if !locked {
         return Ok(());
     }
     let now: i64 = client.query_one(NOW, &[&(BUCKET_SECONDS as f64)]).await?.get(0);
-    let there: Vec<i64> = client.query(PARTITIONS, &[]).await?.iter().map(|row| row.get(0)).collect();
+    let there: Vec<i64> = client
+        .query(PARTITIONS, &[])
+        .await?
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
     for bucket in now..=now + BUCKETS_AHEAD {
         if !there.contains(&bucket) {
             let next = bucket + 1;
@@ -90,7 +101,11 @@ pub async fn look_after_partitions(pool: &Pool) -> Result<(), DbError> {
     }
     // The one before the last full bucket is kept against clocks that are set back.
     for bucket in there.into_iter().filter(|bucket| *bucket < now - 1) {
-        client.batch_execute(&format!("ALTER TABLE nonces DETACH PARTITION nonces_{bucket} CONCURRENTLY")).await?;
+        client
+            .batch_execute(&format!(
+                "ALTER TABLE nonces DETACH PARTITION nonces_{bucket} CONCURRENTLY"
+            ))
+            .await?;
         client.batch_execute(&format!("DROP TABLE nonces_{bucket}")).await?;
         tracing::debug!(bucket, "nonce partition dropped");
     }
@@ -124,9 +139,15 @@ struct Generations {
 
 impl Default for NonceMemory {
     fn default() -> Self {
-        let generations =
-            Generations { opened: Instant::now(), current: HashSet::default(), previous: HashSet::default() };
-        NonceMemory { hasher: RandomState::new(), generations: Mutex::new(generations) }
+        let generations = Generations {
+            opened: Instant::now(),
+            current: HashSet::default(),
+            previous: HashSet::default(),
+        };
+        NonceMemory {
+            hasher: RandomState::new(),
+            generations: Mutex::new(generations),
+        }
     }
 }
 

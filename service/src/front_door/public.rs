@@ -20,7 +20,10 @@ pub(super) async fn answer(context: &Context, request: &hyper::Request<Body>) ->
     if known && !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(ApiError {
             allow: Some("GET, HEAD".into()),
-            ..ApiError::new(ErrorCode::MethodNotAllowed, "only GET and HEAD are possible here; this path has GET, HEAD")
+            ..ApiError::new(
+                ErrorCode::MethodNotAllowed,
+                "only GET and HEAD are possible here; this path has GET, HEAD",
+            )
         });
     }
     let mut response = match path {
@@ -44,9 +47,13 @@ pub(super) async fn answer(context: &Context, request: &hyper::Request<Body>) ->
 fn text(content_type: &'static str, text: &str) -> Response<Body> {
     let mut response = Response::new(Body::from(text.to_string()));
     *response.status_mut() = StatusCode::OK;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     // The document and what tries it out may live on other hosts; there is nothing secret in it.
-    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+        .headers_mut()
+        .insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }
 
@@ -54,13 +61,20 @@ async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body
     // Forged, expired and missing are not told apart.
     let gone = || ApiError::not_found("there is no such file, or its link has expired; ask the API for a new link");
     let field = |name: &str| {
-        query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default().to_string()
+        query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+            .unwrap_or_default()
+            .to_string()
     };
     let expires = field("expires").parse::<i64>().map_err(|_| gone())?;
-    context.storage.verify_link(key, expires, &field("signature"), chrono::Utc::now()).map_err(|error| {
-        tracing::debug!(%error, "a file link was refused");
-        gone()
-    })?;
+    context
+        .storage
+        .verify_link(key, expires, &field("signature"), chrono::Utc::now())
+        .map_err(|error| {
+            tracing::debug!(%error, "a file link was refused");
+            gone()
+        })?;
     let object = context.storage.stream(key).await.map_err(|error| {
         tracing::warn!(%error, "a linked file could not be read");
         gone()
@@ -69,6 +83,8 @@ async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body
     let mut response = Response::new(object.into_body());
     let content_type = HeaderValue::from_str(&content_type).map_err(|_| ApiError::internal())?;
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
-    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(content_length));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_LENGTH, HeaderValue::from(content_length));
     Ok(response)
 }

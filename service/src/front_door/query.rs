@@ -10,12 +10,12 @@ use crate::generated::operations::Operation;
 /// # Errors
 /// 400 that names the parameter: a mistyped `published_from` must not silently return everything.
 pub(super) fn check(operation: &Operation, raw: &str) -> Result<(), ApiError> {
-    let pairs = decode_query(raw.as_bytes())
-        .map_err(|malformed| ApiError::invalid_request(format!("query: {malformed}")))?;
+    let pairs =
+        decode_query(raw.as_bytes()).map_err(|malformed| ApiError::invalid_request(format!("query: {malformed}")))?;
     let mut seen: Vec<String> = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
-        let name = String::from_utf8(name)
-            .map_err(|_| ApiError::invalid_request("query: a parameter's name is not UTF-8"))?;
+        let name =
+            String::from_utf8(name).map_err(|_| ApiError::invalid_request("query: a parameter's name is not UTF-8"))?;
         if !operation.query_parameters.contains(&name.as_str()) {
             let known = match operation.query_parameters {
                 [] => "none".to_string(),
@@ -27,10 +27,14 @@ pub(super) fn check(operation: &Operation, raw: &str) -> Result<(), ApiError> {
             )));
         }
         if seen.contains(&name) {
-            return Err(ApiError::invalid_request(format!("{name}: given more than once; send it once")));
+            return Err(ApiError::invalid_request(format!(
+                "{name}: given more than once; send it once"
+            )));
         }
         if std::str::from_utf8(&value).is_err() {
-            return Err(ApiError::invalid_request(format!("{name}: is not UTF-8; encode its UTF-8 bytes as %XX")));
+            return Err(ApiError::invalid_request(format!(
+                "{name}: is not UTF-8; encode its UTF-8 bytes as %XX"
+            )));
         }
         seen.push(name);
     }

@@ -13,8 +13,9 @@ use crate::generated::errors::ErrorCode;
 use crate::generated::operations::{OPERATIONS, Operation};
 
 /// Calls an endpoint; its error has been carried out before it returns one.
-pub(super) type Handler =
-    Box<dyn FnOnce(RequestContext<Context>, hyper::Request<Body>) -> BoxFuture<'static, Result<Response<Body>, ()>> + Send>;
+pub(super) type Handler = Box<
+    dyn FnOnce(RequestContext<Context>, hyper::Request<Body>) -> BoxFuture<'static, Result<Response<Body>, ()>> + Send,
+>;
 
 /// How a request's nonce and count are kept (`x-admission`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,9 @@ impl Routes {
             });
             Some((found.endpoint, call))
         };
-        Ok(Routes { lookup: Box::new(lookup) })
+        Ok(Routes {
+            lookup: Box::new(lookup),
+        })
     }
 
     /// Finds the operation of a method and a raw path.
@@ -63,12 +66,21 @@ impl Routes {
     /// 404, or 405 with the methods that the path has.
     pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
         // Dropshot normalises; what reaches a resource only after normalisation is another path.
-        let mut methods: Vec<&str> =
-            OPERATIONS.iter().filter(|operation| fits(operation.path, path)).map(|operation| operation.method).collect();
+        let mut methods: Vec<&str> = OPERATIONS
+            .iter()
+            .filter(|operation| fits(operation.path, path))
+            .map(|operation| operation.method)
+            .collect();
         if methods.is_empty() {
-            return Err(ApiError::not_found("there is nothing at this path; paths are compared byte for byte"));
+            return Err(ApiError::not_found(
+                "there is nothing at this path; paths are compared byte for byte",
+            ));
         }
-        let found = if methods.contains(&method.as_str()) { (self.lookup)(method, path) } else { None };
+        let found = if methods.contains(&method.as_str()) {
+            (self.lookup)(method, path)
+        } else {
+            None
+        };
         let found = found.and_then(|(endpoint, handler)| {
             let operation = Operation::find(&endpoint.operation_id)?;
             let admission = match operation.extension("x-admission") {
@@ -76,14 +88,22 @@ impl Routes {
                 Some("transaction") => Admitting::Transaction,
                 _ => Admitting::Durable,
             };
-            Some(Found { operation, endpoint, admission, handler })
+            Some(Found {
+                operation,
+                endpoint,
+                admission,
+                handler,
+            })
         });
         found.ok_or_else(|| {
             methods.sort_unstable();
             let allow = methods.join(", ");
             ApiError {
                 allow: Some(allow.clone()),
-                ..ApiError::new(ErrorCode::MethodNotAllowed, format!("{method} is not possible here; this path has {allow}"))
+                ..ApiError::new(
+                    ErrorCode::MethodNotAllowed,
+                    format!("{method} is not possible here; this path has {allow}"),
+                )
             }
         })
     }
@@ -91,7 +111,8 @@ impl Routes {
 
 /// Whether a path is one of the API's, where everything is signed.
 pub(super) fn is_signed(path: &str) -> bool {
-    path.strip_prefix(API_ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(API_ROOT)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a raw path is an instance of a template, byte for byte; a variable is one segment without escapes.
@@ -112,7 +133,9 @@ mod tests {
     #[test]
     fn a_path_fits_its_template_byte_for_byte() {
         assert!(fits("/a/{id}/b", "/a/1/b"));
-        for other in ["/a/1/b/", "/a//b", "//a/1/b", "/a/1/%62", "/a/%31/b", "/a/1", "/A/1/b", "/a/1/b/c"] {
+        for other in [
+            "/a/1/b/", "/a//b", "//a/1/b", "/a/1/%62", "/a/%31/b", "/a/1", "/A/1/b", "/a/1/b/c",
+        ] {
             assert!(!fits("/a/{id}/b", other), "{other}");
         }
     }

@@ -42,7 +42,10 @@ impl OpenTransaction {
 
     /// Undoes the endpoint's work and keeps the nonce.
     pub async fn keep_nonce_only(mut self) -> Result<(), AdmissionError> {
-        self.client().batch_execute("ROLLBACK TO SAVEPOINT work; COMMIT").await.map_err(DbError::from)?;
+        self.client()
+            .batch_execute("ROLLBACK TO SAVEPOINT work; COMMIT")
+            .await
+            .map_err(DbError::from)?;
         self.hand_back();
         Ok(())
     }
@@ -76,7 +79,10 @@ impl Slot {
 
     /// The transaction, for an endpoint.
     pub fn take(&self) -> Option<WriteTransaction> {
-        Some(WriteTransaction { open: Some(self.take_open()?), slot: self.clone() })
+        Some(WriteTransaction {
+            open: Some(self.take_open()?),
+            slot: self.clone(),
+        })
     }
 }
 
@@ -96,7 +102,9 @@ impl WriteTransaction {
     /// 503: a commit that failed, or whose answer was lost, says nothing about the outcome. The caller retries with the
     /// same `external_id`.
     pub async fn commit(mut self) -> Result<(), ApiError> {
-        let Some(mut open) = self.open.take() else { return Err(ApiError::internal()) };
+        let Some(mut open) = self.open.take() else {
+            return Err(ApiError::internal());
+        };
         match open.client().batch_execute("COMMIT").await {
             Ok(()) => {
                 open.hand_back();
@@ -123,7 +131,10 @@ impl Deref for WriteTransaction {
     fn deref(&self) -> &Object {
         // Empty only while it is being consumed.
         #[allow(clippy::expect_used)]
-        self.open.as_ref().expect("a write transaction has its connection").client()
+        self.open
+            .as_ref()
+            .expect("a write transaction has its connection")
+            .client()
     }
 }
 

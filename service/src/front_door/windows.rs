@@ -22,7 +22,10 @@ impl Windows {
     pub fn count(&self, key_id: &str) -> (u32, Duration) {
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = Window { ends_at: now + WINDOW, used: 0 };
+        let opened = Window {
+            ends_at: now + WINDOW,
+            used: 0,
+        };
         let window = match windows.get_mut(key_id) {
             Some(window) => window,
             None => windows.entry(key_id.to_string()).or_insert(opened),
@@ -45,7 +48,10 @@ impl Windows {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match windows.get_mut(key_id) {
             Some(window) if window.ends_at.max(ends_at) - window.ends_at.min(ends_at) < SAME_WINDOW => {
-                *window = Window { ends_at, used: window.used.max(used) };
+                *window = Window {
+                    ends_at,
+                    used: window.used.max(used),
+                };
             }
             Some(window) => *window = Window { ends_at, used },
             None => {
