@@ -16,16 +16,22 @@ pub enum Problem {
         source: std::io::Error,
     },
     /// The document is no YAML or JSON.
-    #[error("{path}: not a YAML or JSON document: {detail}")]
+    #[error("{path}:{line}:{column}: not a YAML or JSON document: {detail}")]
     Syntax {
         /// The document.
         path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// Where in the line, from 1.
+        column: usize,
         /// What the parser said.
         detail: String,
     },
     /// The document is not OpenAPI 3.0, or holds something that cannot be generated.
-    #[error("{pointer}: {reason}")]
+    #[error("{}{pointer}: {reason}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Refused {
+        /// Where that is in the file, once it is known.
+        place: Option<Place>,
         /// The JSON pointer of the place, as a URI fragment (`#/paths/~1pets/get`).
         pointer: String,
         /// What is wrong there, and what would be right.
@@ -42,4 +48,32 @@ pub enum Problem {
         /// What the parser said.
         detail: String,
     },
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+}
+
+impl Problem {
+    /// A refusal whose place in the file is not yet known.
+    pub fn refused(pointer: &str, reason: impl Into<String>) -> Self {
+        Problem::Refused {
+            place: None,
+            pointer: pointer.to_string(),
+            reason: reason.into(),
+        }
+    }
 }

@@ -12,6 +12,18 @@ pub mod load;
 pub mod model;
 pub mod node;
 pub mod output;
+pub mod positions;
 pub mod read;
 
 pub use error::Problem;
+
+/// The model of a document that can be generated.
+///
+/// # Errors
+/// The first thing that cannot, with its place in the file.
+pub fn model(document: &load::Document) -> Result<model::Api, Problem> {
+    let located = |problem| document.positions.locate(&document.path, problem);
+    let api = read::api(&document.value).map_err(located)?;
+    lint::check(&api).map_err(located)?;
+    Ok(api)
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::Problem;
-use crate::model::{Api, ResponseContent};
+use crate::model::{Api, Field, Operation, ResponseContent, Shape, Type, TypeDefinition};
+use crate::read::PARAMETER;
 
 /// Checks the whole.
 ///
@@ -12,37 +13,27 @@ use crate::model::{Api, ResponseContent};
 pub fn check(api: &Api) -> Result<(), Problem> {
     let mut types = BTreeMap::new();
     for definition in &api.types {
-        if let Some(other) = types.insert(definition.ident.to_string(), &definition.name) {
-            let reason = format!(
-                "`{other}` and `{}` are both `{}` in Rust; rename one",
-                definition.name, definition.ident
-            );
-            return Err(Problem::Refused {
-                pointer: format!("#/components/schemas/{}", definition.name),
-                reason,
-            });
+        if let Some(other) = types.insert(definition.ident.to_string(), definition) {
+            let (ident, at) = (&definition.ident, &other.pointer);
+            let reason = format!("this is `{ident}` in Rust, and so is {at}; rename one");
+            return Err(Problem::refused(&definition.pointer, reason));
         }
+        tags_are_text(definition, api)?;
     }
     let mut ids = BTreeMap::new();
     for operation in &api.operations {
-        let refuse = |reason: String| Problem::Refused {
-            pointer: operation.pointer.clone(),
-            reason,
-        };
+        let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
         if let Some(other) = ids.insert(&operation.id, &operation.pointer) {
-            return Err(refuse(format!(
-                "operationId `{}` is already used at {other}",
-                operation.id
-            )));
+            return refuse(format!("operationId `{}` is already used at {other}", operation.id));
         }
         for suffix in ["Path", "Query", "Headers", "Response"] {
-            let name = heck::ToUpperCamelCase::to_upper_camel_case(format!("{}_{suffix}", operation.id).as_str());
-            if types.contains_key(&name) {
-                return Err(refuse(format!(
-                    "the schema `{name}` has the name of a type generated for this operation"
-                )));
+            let name = heck::ToUpperCamelCase::to_upper_camel_case(operation.id.as_str()) + suffix;
+            if let Some(schema) = types.get(&name) {
+                let at = &schema.pointer;
+                return refuse(format!("`{name}` is generated for this operation, and is also {at}; rename one"));
             }
         }
+        parameters(operation, &types)?;
         // progenitor makes one function with one return type.
         let mut shapes = operation.successes.iter().map(|success| match &success.content {
             ResponseContent::Empty => String::new(),
@@ -51,12 +42,109 @@ pub fn check(api: &Api) -> Result<(), Problem> {
         });
         let first = shapes.next();
         if shapes.any(|shape| Some(shape) != first) {
-            return Err(refuse(
-                "all success responses of an operation need the same schema".into(),
-            ));
+            return refuse("all success responses of an operation need the same schema".into());
         }
         if operation.method == "GET" && operation.body.is_some() {
-            return Err(refuse("a GET with a body is not supported".into()));
+            return refuse("a GET with a body is not supported".into());
+        }
+    }
+    routes(&api.operations)
+}
+
+/// What tells alternatives apart must be text: a string or an enumeration.
+fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
+    let Shape::Union(union) = &definition.shape else { return Ok(()) };
+    let find = |ident: &proc_macro2::Ident| api.types.iter().find(|definition| definition.ident == *ident);
+    for alternative in &union.alternatives {
+        let Some(Shape::Struct(object)) = find(&alternative.ident).map(|definition| &definition.shape) else {
+            continue;
+        };
+        for field in object.fields.iter().filter(|field| field.name == union.tag) {
+            let Type::Named(ident) = &field.ty else { continue };
+            let values = match find(ident).map(|definition| &definition.shape) {
+                Some(Shape::Enum(values)) => values,
+                _ => {
+                    let reason = "a discriminator must be a string or an enumeration";
+                    return Err(Problem::refused(&field.pointer, reason));
+                }
+            };
+            let lacks = |value: &&String| !values.iter().any(|known| known.value == **value);
+            if let Some(value) = alternative.values.iter().find(lacks) {
+                let reason = format!("`{value}` stands for this alternative but is not among the values here");
+                return Err(Problem::refused(&field.pointer, reason));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
+    let all = [
+        &operation.path_parameters,
+        &operation.query_parameters,
+        &operation.header_parameters,
+    ];
+    for field in all.into_iter().flatten() {
+        let Type::Named(ident) = &field.ty else { continue };
+        let fits = match types.get(&ident.to_string()).map(|definition| &definition.shape) {
+            Some(Shape::Enum(_)) => true,
+            Some(Shape::Newtype(ty)) => is_text(ty),
+            _ => false,
+        };
+        if !fits {
+            return Err(Problem::refused(&field.pointer, PARAMETER));
+        }
+    }
+    for Field { name, pointer, .. } in &operation.query_parameters {
+        if operation.path_parameters.iter().any(|field| field.name == *name) {
+            let reason = format!("Dropshot does not tell the query's `{name}` from the path's; rename one");
+            return Err(Problem::refused(pointer, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value can stand in a parameter.
+fn is_text(ty: &Type) -> bool {
+    matches!(
+        ty,
+        Type::String { .. }
+            | Type::Integer { .. }
+            | Type::Number { .. }
+            | Type::Boolean
+            | Type::Date
+            | Type::DateTime
+            | Type::Uuid
+    )
+}
+
+/// Refuses paths that Dropshot's router would panic at.
+fn routes(operations: &[Operation]) -> Result<(), Problem> {
+    for (index, operation) in operations.iter().enumerate() {
+        let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
+        let mut variables = Vec::new();
+        for segment in operation.path.split('/') {
+            match (segment.strip_prefix('{'), segment.strip_suffix('}')) {
+                (Some(name), Some(_)) if variables.contains(&name) => {
+                    return refuse(format!("the path names `{{{name}` twice"));
+                }
+                (Some(name), Some(_)) => variables.push(name),
+                (None, None) if !segment.contains(['{', '}']) => {}
+                _ => return refuse(format!("`{segment}`: a variable must be a whole segment of the path")),
+            }
+        }
+        for other in &operations[..index] {
+            let both = operation.path.split('/').zip(other.path.split('/'));
+            let Some((here, there)) = both.into_iter().find(|(here, there)| here != there) else {
+                continue;
+            };
+            if here.starts_with('{') || there.starts_with('{') {
+                let path = &other.path;
+                return refuse(format!(
+                    "Dropshot cannot tell `{here}` from `{there}` of the path `{path}`: a segment is one word or \
+                     one variable"
+                ));
+            }
         }
     }
     Ok(())

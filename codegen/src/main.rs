@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use codegen::{Problem, emit, lint, load, output, read};
+use codegen::{Problem, emit, load, output};
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
 #[derive(Parser)]
@@ -12,8 +12,14 @@ use codegen::{Problem, emit, lint, load, output, read};
 Exit codes: 0 done (check: all fresh), 1 the document or a file is at fault, 2 check found differences.
 
 Examples:
-  codegen --spec api.yaml --server server/src/generated --client client/src/generated
-  codegen check --spec api.yaml --server server/src/generated --client client/src/generated")]
+  Write server and client:
+    codegen --spec api.yaml --server server/src/generated --client client/src/generated
+  Fail in CI when they are not what the document says:
+    codegen check --spec api.yaml --server server/src/generated --client client/src/generated
+  Only read the document, and say what in it cannot be generated:
+    codegen --spec api.yaml
+  A server below a module of the crate:
+    codegen --spec pets.yaml --server src/pets/generated --root crate::pets")]
 struct Cli {
     /// The OpenAPI document, YAML or JSON.
     #[arg(long, global = true, value_name = "FILE", default_value = "openapi.yaml")]
@@ -24,6 +30,9 @@ struct Cli {
     /// The folder of the client's generated module; left out, no client is generated.
     #[arg(long, global = true, value_name = "DIR")]
     client: Option<PathBuf>,
+    /// The module that holds `context`, `error`, `front_door` and `endpoints`, which the server's code uses.
+    #[arg(long, global = true, value_name = "PATH", default_value = "crate", value_parser = parse_root)]
+    root: emit::Root,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -42,22 +51,22 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(code) => code,
         Err(problem) => {
-            match &problem {
-                Problem::Refused { .. } => eprintln!("error: {}{problem}", cli.spec.display()),
-                _ => eprintln!("error: {problem}"),
-            }
+            eprintln!("error: {problem}");
             ExitCode::from(1)
         }
     }
 }
 
+fn parse_root(text: &str) -> Result<emit::Root, String> {
+    emit::Root::new(text).ok_or_else(|| "must be a path of modules, such as `crate::http`".into())
+}
+
 fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     let document = load::from_file(&cli.spec)?;
-    let api = read::api(&document.value)?;
-    lint::check(&api)?;
+    let api = codegen::model(&document)?;
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
-        folders.push((folder, emit::server(&api)?));
+        folders.push((folder, emit::server(&api, &cli.root)?));
     }
     if let Some(folder) = &cli.client {
         folders.push((folder, emit::client(&document)?));
@@ -80,7 +89,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
         eprintln!("{difference}");
     }
     eprintln!(
-        "generated code is not what {} says: run `cargo codegen`, and commit what it changes",
+        "generated code is not what {} says: generate it anew (the same command without `check`), and commit what \
+         changes",
         cli.spec.display()
     );
     Ok(ExitCode::from(2))

@@ -25,6 +25,8 @@ pub struct Api {
 pub struct ErrorCode {
     /// The code as sent.
     pub code: String,
+    /// The Rust name of its variant.
+    pub ident: Ident,
     /// The HTTP status.
     pub status: u16,
     /// The place of its first use, for refusals.
@@ -36,12 +38,14 @@ pub struct ErrorCode {
 pub struct Operation {
     /// `operationId`: snake_case, the name of everything that belongs to the operation.
     pub id: String,
+    /// The Rust name of its function.
+    pub ident: Ident,
     /// GET, PUT, POST, DELETE, PATCH, HEAD or OPTIONS.
     pub method: String,
     /// The path template.
     pub path: String,
     /// The first tag, which names the endpoint's module; `None` puts it into the root.
-    pub tag: Option<String>,
+    pub tag: Option<Ident>,
     /// All tags.
     pub tags: Vec<String>,
     /// `summary` and `description`.
@@ -58,8 +62,8 @@ pub struct Operation {
     pub body: Option<RequestBody>,
     /// Success responses, in the document's order; never empty.
     pub successes: Vec<Success>,
-    /// Error statuses with their codes.
-    pub errors: Vec<(u16, Vec<String>)>,
+    /// Error statuses with their codes; `4XX` and `5XX` are not among them.
+    pub errors: Vec<(u16, Vec<ErrorCode>)>,
     /// The types of error bodies.
     pub error_types: Vec<Ident>,
     /// `x-` members with text values, handed on to the server as they are.
@@ -95,8 +99,21 @@ pub struct Success {
     pub description: String,
     /// What it holds.
     pub content: ResponseContent,
-    /// Headers that the handler supplies: wire name, whether required, description.
-    pub headers: Vec<(String, bool, String)>,
+    /// Headers that the handler supplies.
+    pub headers: Vec<ResponseHeader>,
+}
+
+/// A header of a response.
+#[derive(Debug)]
+pub struct ResponseHeader {
+    /// The name on the wire.
+    pub name: String,
+    /// The Rust name.
+    pub ident: Ident,
+    /// `description`
+    pub docs: String,
+    /// `required`
+    pub required: bool,
 }
 
 /// What a success response holds.
@@ -129,17 +146,74 @@ pub struct TypeDefinition {
     pub in_requests: bool,
     /// Whether values of it leave in responses.
     pub in_responses: bool,
+    /// Whether it stands inside another schema and got its name from there.
+    pub inline: bool,
+    /// The place, for refusals.
+    pub pointer: String,
 }
 
 /// What a named type is made of.
 #[derive(Debug)]
 pub enum Shape {
     /// An object with named members.
-    Struct(Vec<Field>),
-    /// A closed set of texts: wire value and variant.
-    Enum(Vec<(String, Ident)>),
-    /// Another name for a type.
-    Alias(Type),
+    Struct(Struct),
+    /// A closed set of texts.
+    Enum(Vec<Variant>),
+    /// One of several objects, told apart by a member.
+    Union(Union),
+    /// A value of another type under a name of its own.
+    Newtype(Type),
+}
+
+/// An object with named members.
+#[derive(Debug)]
+pub struct Struct {
+    /// The members.
+    pub fields: Vec<Field>,
+    /// What becomes of members that are not named.
+    pub others: Others,
+}
+
+/// What becomes of members that an object does not name.
+#[derive(Debug)]
+pub enum Others {
+    /// They are passed over (no `additionalProperties`).
+    Ignored,
+    /// They are refused (`additionalProperties: false`).
+    Refused,
+    /// They are kept in a map, which is this field.
+    Kept(Box<Field>),
+}
+
+/// A value of an enumeration.
+#[derive(Debug)]
+pub struct Variant {
+    /// The value on the wire.
+    pub value: String,
+    /// The Rust name.
+    pub ident: Ident,
+    /// What the document says of it.
+    pub docs: String,
+}
+
+/// One of several objects, told apart by a member.
+#[derive(Debug)]
+pub struct Union {
+    /// The member's name on the wire (`discriminator.propertyName`).
+    pub tag: String,
+    /// The alternatives.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// One alternative of a union.
+#[derive(Debug)]
+pub struct Alternative {
+    /// The Rust name of the variant and of the type it holds.
+    pub ident: Ident,
+    /// The Rust name of the member that tells it apart.
+    pub tag_field: Ident,
+    /// The values of that member that stand for this alternative.
+    pub values: Vec<String>,
 }
 
 /// A member of an object, or a parameter.
@@ -193,18 +267,22 @@ pub enum Type {
     },
     /// RFC 3339 (`format: date-time`).
     DateTime,
+    /// A calendar day (`format: date`).
+    Date,
+    /// Bytes in Base64 (`format: byte`).
+    Bytes,
     /// `format: uuid`
     Uuid,
     /// `true` or `false`
     Boolean,
     /// A whole number.
     Integer {
-        /// 32 or 64.
-        bits: u8,
+        /// The Rust type, `i64` and the like.
+        kind: &'static str,
         /// `minimum`, and whether it is exclusive.
-        minimum: Option<(i64, bool)>,
+        minimum: Option<(i128, bool)>,
         /// `maximum`, and whether it is exclusive.
-        maximum: Option<(i64, bool)>,
+        maximum: Option<(i128, bool)>,
     },
     /// A floating-point number.
     Number {
@@ -238,6 +316,8 @@ pub enum Type {
         /// `x-key-pattern`
         key_pattern: Option<String>,
     },
+    /// An item or a map's value that may be null.
+    Nullable(Box<Type>),
     /// A named type.
     Named(Ident),
     /// Any JSON value.

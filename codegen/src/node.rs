@@ -34,10 +34,7 @@ impl<'a> Node<'a> {
 
     /// A refusal that names this place.
     pub fn refuse(&self, reason: impl Into<String>) -> Problem {
-        Problem::Refused {
-            pointer: self.pointer.clone(),
-            reason: reason.into(),
-        }
+        Problem::refused(&self.pointer, reason)
     }
 
     /// The member `key`, if there is one.
@@ -154,11 +151,15 @@ impl<'a> Node<'a> {
     }
 
     fn child(&self, key: &str, value: &'a Value) -> Node<'a> {
-        let key = key.replace('~', "~0").replace('/', "~1");
         Node {
             root: self.root,
             value,
-            pointer: format!("{}/{key}", self.pointer),
+            pointer: format!("{}/{}", self.pointer, escaped(key)),
         }
     }
+}
+
+/// A member's name as JSON pointers write it.
+pub fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }

@@ -54,6 +54,15 @@ pub fn date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::D
     crate::param::parse_date_time(&text).map_err(D::Error::custom)
 }
 
+/// A calendar day, `2026-05-01`.
+///
+/// # Errors
+/// The deserialiser's; a fragment with an example.
+pub fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::NaiveDate, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    crate::param::parse_date(&text).map_err(D::Error::custom)
+}
+
 /// An array within its rules.
 ///
 /// # Errors
@@ -148,6 +157,72 @@ impl<E: serde::de::Error> OptionReader<'_, E> {
     ) -> Result<T, E> {
         let mut inner = serde_json::Deserializer::from_str(self.raw.get());
         read(&mut inner).map_err(|error| E::custom(without_position(&error)))
+    }
+}
+
+/// An object of a union, whose member `tag` says which alternative it is.
+pub struct Tagged<E> {
+    /// The member's value.
+    pub tag: String,
+    name: &'static str,
+    raw: Box<serde_json::value::RawValue>,
+    error: PhantomData<E>,
+}
+
+impl<E: serde::de::Error> Tagged<E> {
+    /// Reads the object and its member `name`.
+    ///
+    /// # Errors
+    /// The deserialiser's; a fragment that says that the member is missing or no text.
+    pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D, name: &'static str) -> Result<Self, E> {
+        let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+        let members: BTreeMap<String, &serde_json::value::RawValue> =
+            serde_json::from_str(raw.get()).map_err(|_| E::custom("must be an object"))?;
+        let member = members.get(name).ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
+        let tag = serde_json::from_str(member.get()).map_err(|_| E::custom(format!("{name}: must be a string")))?;
+        Ok(Tagged {
+            tag,
+            name,
+            raw,
+            error: PhantomData,
+        })
+    }
+
+    /// Reads the whole object with `read`.
+    ///
+    /// # Errors
+    /// What `read` says, as a fragment without a position (the outer reader knows the path).
+    pub fn read<T>(
+        self,
+        read: impl for<'a> FnOnce(&mut serde_json::Deserializer<serde_json::de::StrRead<'a>>) -> serde_json::Result<T>,
+    ) -> Result<T, E> {
+        let mut inner = serde_json::Deserializer::from_str(self.raw.get());
+        read(&mut inner).map_err(|error| E::custom(without_position(&error)))
+    }
+
+    /// The refusal of a tag that is none of `values`.
+    pub fn unknown(self, values: &[&str]) -> E {
+        E::custom(format!(
+            "{}: must be one of {}, is {}",
+            self.name,
+            values.join(", "),
+            shown(&self.tag)
+        ))
+    }
+}
+
+/// Makes sure that what is written as one alternative of a union says so in its member `name`.
+///
+/// # Errors
+/// When `tag` is none of `values`: a reader would take the object for another alternative.
+pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) -> Result<(), E> {
+    match values.contains(&tag) {
+        true => Ok(()),
+        false => Err(E::custom(format!(
+            "{name} is {}, but must be one of {} in this alternative",
+            shown(tag),
+            values.join(", ")
+        ))),
     }
 }
 

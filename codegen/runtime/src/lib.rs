@@ -4,6 +4,7 @@
 //! document declares while it is read. Messages are fragments that say what is wrong and what would be right; inside a
 //! JSON body the reader (Dropshot) puts the member's path before them, for parameters they name the parameter.
 
+pub mod base64;
 pub mod body;
 pub mod decimal;
 pub mod exact_number;
@@ -12,6 +13,7 @@ pub mod response;
 pub mod rules;
 pub mod schema;
 
+pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
 pub use rules::{ArrayRules, MapRules, NumberRules, StringRules};
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -37,6 +37,11 @@ where
     // `+5` parses in Rust but is no JSON integer.
     match value.parse::<T>() {
         Ok(number) if rules.check(number).is_ok() && !value.starts_with('+') => Ok(number),
+        _ if rules.is_empty() => Err(D::Error::custom(format!(
+            "{name}: must be a whole number of at most {} bits, is {}",
+            8 * size_of::<T>(),
+            shown(&value)
+        ))),
         _ => Err(D::Error::custom(format!(
             "{name}: must be a whole number {rules}, is {}",
             shown(&value)
@@ -83,6 +88,15 @@ pub fn date_time<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<DateTime
     parse_date_time(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
+/// A calendar day, `2026-05-01`.
+///
+/// # Errors
+/// A message that names the parameter, with an example.
+pub fn date<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<NaiveDate, D::Error> {
+    let value = text(d)?;
+    parse_date(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
 /// A UUID in its canonical lower-case text.
 ///
 /// # Errors
@@ -124,5 +138,13 @@ pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
         )),
         _ if chrono::NaiveDateTime::from_str(value).is_ok() => Err(format!("{EXAMPLE}; the offset is missing")),
         _ => Err(format!("{EXAMPLE}; is {}", shown(value))),
+    }
+}
+
+/// Reads a calendar day as RFC 3339 writes it; chrono alone would take `2026-5-1` too.
+pub(crate) fn parse_date(value: &str) -> Result<NaiveDate, String> {
+    match NaiveDate::parse_from_str(value, "%Y-%m-%d") {
+        Ok(day) if day.to_string() == value => Ok(day),
+        _ => Err(format!("must be a day such as 2026-05-01; is {}", shown(value))),
     }
 }

@@ -74,6 +74,13 @@ impl StringRules {
     }
 }
 
+impl<T> NumberRules<T> {
+    /// Whether every number will do.
+    pub fn is_empty(&self) -> bool {
+        self.minimum.is_none() && self.maximum.is_none()
+    }
+}
+
 impl<T: PartialOrd + Display + Copy> NumberRules<T> {
     /// Says what is wrong with `value`, if anything is.
     pub fn check(&self, value: T) -> Result<(), String> {

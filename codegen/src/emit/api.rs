@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::{derived, docs, imports, operation_ident};
+use super::{derived, docs, imports};
 use crate::model::{Api, BodyContent, Operation};
 
-pub(super) fn tokens(api: &Api) -> TokenStream {
+pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let methods = api.operations.iter().map(method);
     let about = docs(&format!("{} {}.", api.title, api.version));
     let tags = api.tags.iter().map(|(name, description)| {
@@ -44,7 +44,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         #imports
         use super::responses::*;
         #types
-        use crate::error::ApiError;
+        use #root::error::ApiError;
 
         #code
     }
@@ -60,7 +60,7 @@ pub(super) fn types_import(api: &Api) -> TokenStream {
 }
 
 fn method(operation: &Operation) -> TokenStream {
-    let name = operation_ident(&operation.id);
+    let name = &operation.ident;
     let id = &operation.id;
     let method = format_ident!("{}", operation.method);
     let path = &operation.path;

@@ -1,13 +1,13 @@
 //! The one implementation of the API trait: it hands each request to the operation's own file.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::quote;
 
-use super::{api, derived, imports, operation_ident};
+use super::{api, derived, imports};
 use crate::model::{Api, BodyContent, Operation};
 
-pub(super) fn tokens(all: &Api) -> TokenStream {
-    let methods = all.operations.iter().map(method);
+pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
+    let methods = all.operations.iter().map(|operation| method(operation, root));
     let code = quote! {
         /// Hands each request to `endpoints::<tag>::<operation_id>::handle`, with who called.
         pub enum Dispatch {}
@@ -45,16 +45,16 @@ pub(super) fn tokens(all: &Api) -> TokenStream {
         use super::api::{Api, api_mod};
         use super::responses::*;
         #types
-        use crate::context::Context;
-        use crate::error::ApiError;
-        use crate::front_door::caller;
+        use #root::context::Context;
+        use #root::error::ApiError;
+        use #root::front_door::caller;
 
         #code
     }
 }
 
-fn method(operation: &Operation) -> TokenStream {
-    let name = operation_ident(&operation.id);
+fn method(operation: &Operation, root: &TokenStream) -> TokenStream {
+    let name = &operation.ident;
     let response = derived(&operation.id, "Response");
     let arguments = api::arguments(operation);
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
@@ -73,13 +73,10 @@ fn method(operation: &Operation) -> TokenStream {
         .body
         .as_ref()
         .is_some_and(|body| body.raw)
-        .then(|| quote! { let raw = crate::front_door::raw_body()?; });
+        .then(|| quote! { let raw = #root::front_door::raw_body()?; });
     let place = match &operation.tag {
-        Some(tag) => {
-            let tag: proc_macro2::Ident = syn::parse_str(tag).unwrap_or_else(|_| format_ident!("r#{tag}"));
-            quote! { crate::endpoints::#tag::#name::handle }
-        }
-        None => quote! { crate::endpoints::#name::handle },
+        Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
+        None => quote! { #root::endpoints::#name::handle },
     };
     quote! {
         async fn #name(rqctx: RequestContext<Context>, #(#parameters),*) -> Result<#response, ApiError> {

@@ -1,18 +1,14 @@
 //! The error codes.
 
-use heck::ToUpperCamelCase;
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::quote;
 
 use crate::model::Api;
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let codes: Vec<_> = api.error_codes.iter().map(|error| &error.code).collect();
     let statuses: Vec<_> = api.error_codes.iter().map(|error| error.status).collect();
-    let variants: Vec<_> = codes
-        .iter()
-        .map(|code| format_ident!("{}", code.to_upper_camel_case()))
-        .collect();
+    let variants: Vec<_> = api.error_codes.iter().map(|error| &error.ident).collect();
     let abouts = api
         .error_codes
         .iter()

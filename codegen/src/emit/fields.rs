@@ -1,10 +1,12 @@
-//! Types in Rust, and the code that reads and writes a member.
+//! Types in Rust, and the code that writes a member.
+
+use std::str::FromStr;
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use serde_json::Value;
 
-use crate::model::{Field, Type};
+use crate::model::{Api, Field, Shape, Type};
 
 /// The type in Rust.
 pub(super) fn rust_type(ty: &Type) -> TokenStream {
@@ -12,10 +14,14 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
         Type::String { .. } => quote! { String },
         Type::Decimal { .. } => quote! { Decimal },
         Type::DateTime => quote! { DateTime<Utc> },
+        Type::Date => quote! { NaiveDate },
+        Type::Bytes => quote! { Base64 },
         Type::Uuid => quote! { uuid::Uuid },
         Type::Boolean => quote! { bool },
-        Type::Integer { bits: 32, .. } => quote! { i32 },
-        Type::Integer { .. } => quote! { i64 },
+        Type::Integer { kind, .. } => {
+            let kind = format_ident!("{kind}");
+            quote! { #kind }
+        }
         Type::Number { .. } => quote! { f64 },
         Type::ExactNumber { .. } => quote! { ExactNumber },
         Type::Array { items, .. } => {
@@ -26,6 +32,10 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
             let values = rust_type(values);
             quote! { std::collections::BTreeMap<String, #values> }
         }
+        Type::Nullable(inner) => {
+            let inner = rust_type(inner);
+            quote! { Option<#inner> }
+        }
         Type::Named(ident) => quote! { #ident },
         Type::Any => quote! { serde_json::Value },
     }
@@ -35,210 +45,50 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
 pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
     let absent = (!field.required).then(|| quote! { #[serde(skip_serializing_if = "Option::is_none")] });
     let absent = absent.filter(|_| field.is_option());
-    let decimal = match field.ty {
-        Type::Decimal { places } => {
-            let function = if field.is_option() {
-                "serialize_optional"
-            } else {
-                "serialize"
-            };
-            let path = format!("codegen_runtime::decimal::{function}::<{places}, _>");
-            Some(quote! { #[serde(serialize_with = #path)] })
-        }
-        _ => None,
-    };
+    let decimal = decimal_attribute(&field.ty, field.is_option());
     match (absent, decimal) {
         (None, None) => None,
         (absent, decimal) => Some(quote! { #absent #decimal }),
     }
 }
 
-/// The default value as an expression.
-pub(super) fn default(field: &Field) -> Option<TokenStream> {
-    match (&field.ty, field.default.as_ref()?) {
-        (Type::Boolean, Value::Bool(value)) => Some(quote! { #value }),
-        (Type::Integer { bits: 32, .. }, value) => {
-            let value = i32::try_from(value.as_i64()?).ok()?;
-            Some(quote! { #value })
-        }
-        (Type::Integer { .. }, value) => {
-            let value = value.as_i64()?;
-            Some(quote! { #value })
-        }
+/// How a decimal amount is written.
+pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStream> {
+    let Type::Decimal { places } = ty else { return None };
+    let function = if is_option { "serialize_optional" } else { "serialize" };
+    let path = format!("codegen_runtime::decimal::{function}::<{places}, _>");
+    Some(quote! { #[serde(serialize_with = #path)] })
+}
+
+/// The default value as an expression. Reading the document has checked that it is a value of the type.
+pub(super) fn default(field: &Field, api: &Api) -> Option<TokenStream> {
+    let default = field.default.as_ref().filter(|_| !field.required)?;
+    let value = match (&field.ty, default) {
+        (_, Value::Null) => return Some(quote! { None }),
+        (Type::Boolean, Value::Bool(value)) => quote! { #value },
+        (Type::Integer { kind, .. }, Value::Number(value)) => number(&value.to_string(), kind),
         (Type::Number { .. }, value) => {
             let value = value.as_f64()?;
-            Some(quote! { #value })
+            quote! { #value }
         }
-        (Type::String { .. }, Value::String(value)) => Some(quote! { #value.to_string() }),
-        _ => None,
-    }
-}
-
-/// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
-pub(super) fn reader(field: &Field, parameter: bool) -> Option<TokenStream> {
-    if parameter {
-        return Some(parameter_reader(field));
-    }
-    let expression = body_reader(&field.ty);
-    if field.is_option() {
-        let nullable = field.nullable;
-        let expression = expression.unwrap_or_else(|| quote! { Deserialize::deserialize(deserializer) });
-        return Some(quote! {
-            body::optional(deserializer, #nullable, |reader| reader.with(|deserializer| #expression))
-        });
-    }
-    expression
-}
-
-fn body_reader(ty: &Type) -> Option<TokenStream> {
-    match ty {
-        Type::String {
-            min_length: None,
-            max_length: None,
-            pattern: None,
-        } => None,
-        Type::String { .. } => {
-            let rules = string_rules(ty);
-            Some(quote! { { #rules body::string(deserializer, RULES) } })
+        (Type::String { .. }, Value::String(value)) => quote! { #value.to_string() },
+        (Type::Named(ident), Value::String(value)) => {
+            let definition = api.types.iter().find(|definition| definition.ident == *ident)?;
+            let Shape::Enum(variants) = &definition.shape else { return None };
+            let variant = &variants.iter().find(|variant| variant.value == *value)?.ident;
+            quote! { #ident::#variant }
         }
-        Type::Integer {
-            minimum: None,
-            maximum: None,
-            ..
-        }
-        | Type::Number {
-            minimum: None,
-            maximum: None,
-        } => None,
-        Type::Integer { .. } | Type::Number { .. } => {
-            let rules = number_rules(ty);
-            Some(quote! { body::number(deserializer, #rules) })
-        }
-        Type::ExactNumber { max_significant_digits } => {
-            Some(quote! { body::exact_number(deserializer, #max_significant_digits) })
-        }
-        Type::Decimal { places } => Some(quote! { codegen_runtime::decimal::read(deserializer, #places) }),
-        Type::DateTime => Some(quote! { body::date_time(deserializer) }),
-        Type::Array {
-            min_items: None,
-            max_items: None,
-            ..
-        } => None,
-        Type::Array {
-            min_items, max_items, ..
-        } => {
-            let (min, max) = (option(min_items), option(max_items));
-            Some(quote! { body::array(deserializer, ArrayRules { min_items: #min, max_items: #max }) })
-        }
-        Type::Map {
-            values,
-            min_properties,
-            max_properties,
-            key_pattern,
-        } => {
-            let (min, max) = (option(min_properties), option(max_properties));
-            let (statics, pattern) = pattern_parts(key_pattern.as_deref());
-            let rules = quote! { MapRules { min_properties: #min, max_properties: #max, key_pattern: #pattern } };
-            Some(match &**values {
-                Type::ExactNumber { max_significant_digits } => quote! {
-                    { #statics body::exact_number_map(deserializer, #rules, #max_significant_digits) }
-                },
-                _ => quote! { { #statics body::map(deserializer, #rules) } },
-            })
-        }
-        Type::Boolean | Type::Uuid | Type::Named(_) | Type::Any => None,
-    }
-}
-
-fn parameter_reader(field: &Field) -> TokenStream {
-    let name = &field.name;
-    let read = match &field.ty {
-        Type::Boolean => quote! { param::boolean(deserializer, #name) },
-        Type::Integer { .. } => {
-            let rules = number_rules(&field.ty);
-            quote! { param::integer(deserializer, #name, #rules) }
-        }
-        Type::Number { .. } => {
-            let rules = number_rules(&field.ty);
-            quote! { param::number(deserializer, #name, #rules) }
-        }
-        Type::DateTime => quote! { param::date_time(deserializer, #name) },
-        Type::Uuid => quote! { param::uuid(deserializer, #name) },
-        Type::Named(ident) => quote! { param::one_of(deserializer, #name, #ident::VALUES, #ident::parse) },
-        _ => {
-            let rules = string_rules(&field.ty);
-            quote! { { #rules param::string(deserializer, #name, RULES) } }
-        }
+        (Type::Array { .. }, _) => quote! { Vec::new() },
+        (Type::Map { .. }, _) => quote! { std::collections::BTreeMap::new() },
+        _ => return None,
     };
-    if field.is_option() {
-        quote! { #read.map(Some) }
-    } else {
-        read
-    }
+    Some(match field.is_option() {
+        true => quote! { Some(#value) },
+        false => value,
+    })
 }
 
-fn string_rules(ty: &Type) -> TokenStream {
-    let (min, max, pattern) = match ty {
-        Type::String {
-            min_length,
-            max_length,
-            pattern,
-        } => (option(min_length), option(max_length), pattern.as_deref()),
-        _ => (quote! { None }, quote! { None }, None),
-    };
-    let (statics, pattern) = pattern_parts(pattern);
-    quote! {
-        #statics
-        const RULES: StringRules = StringRules { min_length: #min, max_length: #max, pattern: #pattern };
-    }
-}
-
-fn pattern_parts(pattern: Option<&str>) -> (TokenStream, TokenStream) {
-    match pattern {
-        None => (quote! {}, quote! { None }),
-        Some(text) => (
-            quote! {
-                static PATTERN: codegen_runtime::rules::Pattern =
-                    std::sync::LazyLock::new(|| codegen_runtime::pattern(#text));
-            },
-            quote! { Some((#text, &PATTERN)) },
-        ),
-    }
-}
-
-fn number_rules(ty: &Type) -> TokenStream {
-    let (minimum, maximum) = match ty {
-        Type::Integer {
-            bits: 32,
-            minimum,
-            maximum,
-        } => {
-            let narrow = |bound: &Option<(i64, bool)>| match bound {
-                Some((value, exclusive)) => {
-                    let value = i32::try_from(*value).unwrap_or(if *value < 0 { i32::MIN } else { i32::MAX });
-                    quote! { Some((#value, #exclusive)) }
-                }
-                None => quote! { None },
-            };
-            (narrow(minimum), narrow(maximum))
-        }
-        Type::Integer { minimum, maximum, .. } => (bound(minimum), bound(maximum)),
-        Type::Number { minimum, maximum } => (bound(minimum), bound(maximum)),
-        _ => (quote! { None }, quote! { None }),
-    };
-    quote! { NumberRules { minimum: #minimum, maximum: #maximum } }
-}
-
-fn bound<T: quote::ToTokens>(bound: &Option<(T, bool)>) -> TokenStream {
-    match bound {
-        Some((value, exclusive)) => quote! { Some((#value, #exclusive)) },
-        None => quote! { None },
-    }
-}
-
-fn option(value: &Option<usize>) -> TokenStream {
-    match value {
-        Some(value) => quote! { Some(#value) },
-        None => quote! { None },
-    }
+/// A whole number as a literal of its type.
+pub(super) fn number(value: &str, kind: &str) -> TokenStream {
+    TokenStream::from_str(&format!("{value}{kind}")).unwrap_or_default()
 }

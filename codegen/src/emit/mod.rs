@@ -5,9 +5,12 @@ mod client;
 mod dispatch;
 mod errors;
 mod fields;
+mod members;
 mod operations;
+mod readers;
 mod responses;
 mod types;
+mod unions;
 
 use std::collections::BTreeSet;
 
@@ -27,17 +30,42 @@ pub struct File {
     pub text: String,
 }
 
+/// The module that holds what generated code uses of the server: `context`, `error`, `front_door` and `endpoints`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Root(String);
+
+impl Root {
+    /// A path of modules, `crate::http`; `None` if it is none.
+    pub fn new(text: &str) -> Option<Self> {
+        let path: syn::Path = syn::parse_str(text).ok()?;
+        let plain = path.segments.iter().all(|part| part.arguments.is_empty());
+        plain.then(|| Root(text.to_string()))
+    }
+
+    fn tokens(&self) -> TokenStream {
+        // Parsed before, when the value was made.
+        self.0.parse().unwrap_or_default()
+    }
+}
+
+impl Default for Root {
+    /// `crate`
+    fn default() -> Self {
+        Root("crate".into())
+    }
+}
+
 /// The server's files.
 ///
 /// # Errors
 /// A defect of the generator.
-pub fn server(api: &Api) -> Result<Vec<File>, Problem> {
+pub fn server(api: &Api, root: &Root) -> Result<Vec<File>, Problem> {
     Ok(vec![
-        file("api.rs", "The API trait.", api::tokens(api))?,
+        file("api.rs", "The API trait.", api::tokens(api, &root.tokens()))?,
         file(
             "dispatch.rs",
             "The implementation of the API trait, which only delegates.",
-            dispatch::tokens(api),
+            dispatch::tokens(api, &root.tokens()),
         )?,
         file("errors.rs", "The error codes.", errors::tokens(api))?,
         file("mod.rs", "Generated from the OpenAPI document.", modules())?,
@@ -154,11 +182,6 @@ fn identifiers(code: &TokenStream, found: &mut BTreeSet<String>) {
 fn derived(id: &str, suffix: &str) -> proc_macro2::Ident {
     let name = heck::ToUpperCamelCase::to_upper_camel_case(id);
     quote::format_ident!("{name}{suffix}")
-}
-
-/// The Rust name of an operation's function and modules.
-fn operation_ident(id: &str) -> proc_macro2::Ident {
-    syn::parse_str(id).unwrap_or_else(|_| quote::format_ident!("r#{id}"))
 }
 
 /// The `StatusCode` constant's or constructor's expression for a status.

@@ -1,13 +1,13 @@
 //! What the document says of each operation, as data for the server.
 
-use heck::ToUpperCamelCase;
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::quote;
 
 use crate::model::{Api, Operation};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let all = api.operations.iter().map(operation);
+    let all = quote! { #(#all),* };
     quote! {
         use super::errors::ErrorCode;
 
@@ -45,7 +45,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         }
 
         /// All operations, in the document's order.
-        pub static OPERATIONS: &[Operation] = &[#(#all),*];
+        pub static OPERATIONS: &[Operation] = &[#all];
     }
 }
 
@@ -55,7 +55,7 @@ fn operation(operation: &Operation) -> TokenStream {
     let has_body = operation.body.is_some();
     let successes = operation.successes.iter().map(|success| success.status);
     let errors = operation.errors.iter().map(|(status, codes)| {
-        let codes = codes.iter().map(|code| format_ident!("{}", code.to_upper_camel_case()));
+        let codes = codes.iter().map(|code| &code.ident);
         quote! { (#status, &[#(ErrorCode::#codes),*]) }
     });
     let extensions = operation

@@ -1,6 +1,5 @@
 //! The success responses of each operation: an enumeration with a variant per declared status.
 
-use heck::ToSnakeCase;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -9,12 +8,18 @@ use crate::model::{Api, Operation, ResponseContent, Success};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let all = api.operations.iter().map(response);
+    let has_types = api
+        .operations
+        .iter()
+        .flat_map(|operation| &operation.successes)
+        .any(|success| matches!(success.content, ResponseContent::Json(_)));
+    let types = has_types.then(|| quote! { use super::types::*; });
     quote! {
         use codegen_runtime::response;
         use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse};
         use http::Response;
 
-        use super::types::*;
+        #types
 
         #(#all)*
     }
@@ -42,10 +47,10 @@ fn response(operation: &Operation) -> TokenStream {
             return quote! { #about #variant #fields };
         }
         let body = body.map(|body| quote! { #[doc = " The body."] body: #body, });
-        let headers = success.headers.iter().map(|(wire, required, about)| {
-            let field = header_field(wire);
-            let about = docs(&format!("Header `{wire}`: {about}"));
-            let ty = if *required {
+        let headers = success.headers.iter().map(|header| {
+            let field = &header.ident;
+            let about = docs(&format!("Header `{}`: {}", header.name, header.docs));
+            let ty = if header.required {
                 quote! { String }
             } else {
                 quote! { Option<String> }
@@ -100,11 +105,11 @@ fn body_type(success: &Success) -> Option<TokenStream> {
 fn result(success: &Success) -> TokenStream {
     let variant = variant(success);
     let status = status(success.status);
-    let fields: Vec<_> = success.headers.iter().map(|(wire, ..)| header_field(wire)).collect();
-    let headers = success.headers.iter().map(|(wire, required, _)| {
-        let field = header_field(wire);
-        let wire = wire.to_lowercase();
-        if *required {
+    let fields: Vec<_> = success.headers.iter().map(|header| &header.ident).collect();
+    let headers = success.headers.iter().map(|header| {
+        let field = &header.ident;
+        let wire = header.name.to_lowercase();
+        if header.required {
             quote! { (#wire, Some(#field)) }
         } else {
             quote! { (#wire, #field) }
@@ -120,13 +125,14 @@ fn result(success: &Success) -> TokenStream {
     match &success.content {
         ResponseContent::Json(_) => quote! { #pattern => response::json(#status, &body, #headers) },
         ResponseContent::Bytes(media_type) => {
+            // A range of types is none that an answer can have.
+            let media_type = if media_type.contains('*') {
+                "application/octet-stream"
+            } else {
+                media_type.as_str()
+            };
             quote! { #pattern => response::bytes(#status, Some(#media_type), body, #headers) }
         }
         ResponseContent::Empty => quote! { #pattern => response::bytes(#status, None, Body::empty(), #headers) },
     }
-}
-
-fn header_field(wire: &str) -> Ident {
-    let name = wire.to_snake_case();
-    syn::parse_str(&name).unwrap_or_else(|_| format_ident!("{name}_"))
 }

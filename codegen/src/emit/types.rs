@@ -1,25 +1,27 @@
 //! The types of the document, and the parameters of its operations.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 use serde_json::{Map, Value, json};
 
-use super::{derived, docs, fields, imports};
-use crate::model::{Api, Field, Operation, Shape, TypeDefinition};
+use super::{derived, docs, fields, imports, members, readers, unions};
+use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition, Variant};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = api
         .types
         .iter()
         .filter(|definition| definition.in_requests || definition.in_responses)
-        .map(definition);
-    let parameters = api.operations.iter().map(parameters);
+        .map(|it| definition(it, api));
+    let parameters = api.operations.iter().map(|operation| parameters(operation, api));
     let code = quote! { #(#definitions)* #(#parameters)* };
     let imports = imports(
         &[
             "chrono::DateTime",
+            "chrono::NaiveDate",
             "chrono::Utc",
             "codegen_runtime::ArrayRules",
+            "codegen_runtime::Base64",
             "codegen_runtime::ExactNumber",
             "codegen_runtime::MapRules",
             "codegen_runtime::NumberRules",
@@ -34,79 +36,166 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             "serde::Deserialize",
             "serde::Deserializer",
             "serde::Serialize",
+            "serde::Serializer",
         ],
         &code,
     );
     quote! { #imports #code }
 }
 
-fn definition(definition: &TypeDefinition) -> TokenStream {
-    let TypeDefinition { name, ident, .. } = definition;
+fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
     let about = docs(&definition.docs);
-    let deserialize = definition.in_requests.then(|| quote! { Deserialize, });
-    let serialize = definition.in_responses.then(|| quote! { Serialize, });
     let body = match &definition.shape {
-        Shape::Struct(members) => {
-            let (members, readers) = members_of(ident, members, definition.in_requests, definition.in_responses, false);
-            quote! {
-                #about
-                #[derive(Clone, Debug, PartialEq, #deserialize #serialize)]
-                pub struct #ident { #(#members),* }
-                #readers
-            }
-        }
-        Shape::Enum(variants) => {
-            let values: Vec<_> = variants.iter().map(|(value, _)| value).collect();
-            let idents: Vec<_> = variants.iter().map(|(_, ident)| ident).collect();
-            let abouts = values.iter().map(|value| format!(" `{value}`"));
-            quote! {
-                #about
-                #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #deserialize #serialize)]
-                pub enum #ident {
-                    #(#[doc = #abouts] #[serde(rename = #values)] #idents,)*
-                }
-
-                impl #ident {
-                    /// All values as sent.
-                    pub const VALUES: &'static [&'static str] = &[#(#values),*];
-
-                    /// The value as sent.
-                    pub const fn as_str(self) -> &'static str {
-                        match self { #(#ident::#idents => #values,)* }
-                    }
-
-                    /// Reads the value as sent.
-                    pub fn parse(value: &str) -> Option<Self> {
-                        match value {
-                            #(#values => Some(#ident::#idents),)*
-                            _ => None,
-                        }
-                    }
-                }
-            }
-        }
-        Shape::Alias(ty) => {
-            let ty = fields::rust_type(ty);
-            return quote! { #about pub type #ident = #ty; };
-        }
+        Shape::Struct(object) => structure(definition, object, api),
+        Shape::Enum(variants) => enumeration(definition, variants),
+        Shape::Union(union) => unions::tokens(definition, union),
+        Shape::Newtype(ty) => newtype(definition, ty),
     };
-    let schema = json_schema(ident, name, &definition.schema, &definition.refers_to);
-    quote! { #body #schema }
+    let schema = json_schema(definition);
+    quote! { #about #body #schema }
 }
 
-/// A type's schema is the document's own, and the schemas it refers to come with it.
-fn json_schema(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident]) -> TokenStream {
+/// The derives of a type, by the directions it travels in.
+fn directions(definition: &TypeDefinition) -> TokenStream {
+    let deserialize = definition.in_requests.then(|| quote! { Deserialize, });
+    let serialize = definition.in_responses.then(|| quote! { Serialize, });
+    quote! { #deserialize #serialize }
+}
+
+fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenStream {
+    let ident = &definition.ident;
+    let derives = directions(definition);
+    let (read, write) = (definition.in_requests, definition.in_responses);
+    let kept = match &object.others {
+        Others::Kept(field) => Some(&**field),
+        Others::Ignored | Others::Refused => None,
+    };
+    let refuse = (read && matches!(object.others, Others::Refused)).then(|| quote! { #[serde(deny_unknown_fields)] });
+    let (members, readers) = members::tokens(ident, &object.fields, kept, members::Use { read, write }, api);
+    quote! {
+        #[derive(Clone, Debug, PartialEq, #derives)]
+        #refuse
+        pub struct #ident { #(#members),* }
+        #readers
+    }
+}
+
+fn enumeration(definition: &TypeDefinition, variants: &[Variant]) -> TokenStream {
+    let ident = &definition.ident;
+    let derives = directions(definition);
+    let values: Vec<_> = variants.iter().map(|variant| &variant.value).collect();
+    let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
+    let abouts = variants.iter().map(|variant| match variant.docs.as_str() {
+        "" => docs(&format!("`{}`", variant.value)),
+        about => docs(&format!("`{}`: {about}", variant.value)),
+    });
+    let renames = (definition.in_requests || definition.in_responses)
+        .then(|| values.iter().map(|value| quote! { #[serde(rename = #value)] }))
+        .into_iter()
+        .flatten();
+    quote! {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #derives)]
+        pub enum #ident {
+            #(#abouts #renames #idents,)*
+        }
+
+        impl #ident {
+            /// All values as sent.
+            pub const VALUES: &'static [&'static str] = &[#(#values),*];
+
+            /// The value as sent.
+            pub const fn as_str(self) -> &'static str {
+                match self { #(#ident::#idents => #values,)* }
+            }
+
+            /// Reads the value as sent.
+            pub fn parse(value: &str) -> Option<Self> {
+                match value {
+                    #(#values => Some(#ident::#idents),)*
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+/// A value of another type under a name of its own: its rules are checked when it is read.
+fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
+    let ident = &definition.ident;
+    let attribute = definition
+        .in_responses
+        .then(|| fields::decimal_attribute(ty, false))
+        .flatten();
+    let serialize = definition.in_responses.then(|| quote! { Serialize, });
+    let inner = fields::rust_type(ty);
+    let reading = definition.in_requests.then(|| {
+        let mut helpers = Vec::new();
+        let expression = readers::value(ty, "Inner", &mut helpers)
+            .unwrap_or_else(|| quote! { Deserialize::deserialize(deserializer) });
+        let module = members::module(ident);
+        quote! {
+            mod #module {
+                use super::*;
+
+                #(#helpers)*
+
+                impl<'de> Deserialize<'de> for #ident {
+                    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                        let value: Result<#inner, D::Error> = #expression;
+                        value.map(#ident)
+                    }
+                }
+            }
+        }
+    });
+    quote! {
+        #[derive(Clone, Debug, PartialEq, #serialize)]
+        pub struct #ident(#[doc = " The value."] #attribute pub #inner);
+
+        impl From<#inner> for #ident {
+            fn from(value: #inner) -> Self {
+                #ident(value)
+            }
+        }
+
+        #reading
+    }
+}
+
+fn json_schema(definition: &TypeDefinition) -> TokenStream {
+    let TypeDefinition {
+        name, ident, schema, ..
+    } = definition;
+    if !definition.inline {
+        return schema_tokens(ident, name, schema, &definition.refers_to, false);
+    }
+    // Dropshot titles a schema without a name with what the type calls itself.
+    let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
+    schema_tokens(ident, title, schema, &definition.refers_to, true)
+}
+
+/// A type's schema is the document's own, and the schemas it refers to come with it. An inline one stays inline.
+fn schema_tokens(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident], inline: bool) -> TokenStream {
     let json = schema.to_string();
     let generator = if refers_to.is_empty() {
         quote! { _ }
     } else {
         quote! { generator }
     };
+    let referenceable = inline.then(|| {
+        quote! {
+            fn is_referenceable() -> bool {
+                false
+            }
+        }
+    });
     quote! {
         impl JsonSchema for #ident {
             fn schema_name() -> String {
                 #name.to_string()
             }
+
+            #referenceable
 
             fn json_schema(#generator: &mut SchemaGenerator) -> Schema {
                 #(schema::register::<#refers_to>(generator);)*
@@ -116,7 +205,7 @@ fn json_schema(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident]) -
     }
 }
 
-fn parameters(operation: &Operation) -> TokenStream {
+fn parameters(operation: &Operation, api: &Api) -> TokenStream {
     let groups = [
         (&operation.path_parameters, "Path", "path"),
         (&operation.query_parameters, "Query", "query"),
@@ -128,12 +217,13 @@ fn parameters(operation: &Operation) -> TokenStream {
         .map(|(parameters, suffix, what)| {
             let ident = derived(&operation.id, suffix);
             let about = docs(&format!("The {what} parameters of `{}`.", operation.id));
-            let (members, readers) = members_of(&ident, parameters, true, false, true);
-            let schema = json_schema(
+            let (members, readers) = members::parameters(&ident, parameters, api);
+            let schema = schema_tokens(
                 &ident,
                 &ident.to_string(),
                 &parameters_schema(parameters),
-                &referred(parameters),
+                &referred(parameters, api),
+                false,
             );
             quote! {
                 #about
@@ -146,11 +236,13 @@ fn parameters(operation: &Operation) -> TokenStream {
     quote! { #(#all)* }
 }
 
-fn referred(parameters: &[Field]) -> Vec<Ident> {
+fn referred(parameters: &[Field], api: &Api) -> Vec<Ident> {
     let mut all = Vec::new();
+    let is_inline = |ident: &Ident| api.types.iter().any(|it| it.inline && it.ident == *ident);
     for parameter in parameters {
-        if let crate::model::Type::Named(ident) = &parameter.ty
+        if let Type::Named(ident) = &parameter.ty
             && !all.contains(ident)
+            && !is_inline(ident)
         {
             all.push(ident.clone());
         }
@@ -175,63 +267,4 @@ fn parameters_schema(parameters: &[Field]) -> Value {
         }
     }
     json!({ "type": "object", "properties": properties, "required": required })
-}
-
-/// The members of a struct, and the module of functions that read them.
-fn members_of(
-    owner: &Ident,
-    all: &[Field],
-    read: bool,
-    write: bool,
-    parameters: bool,
-) -> (Vec<TokenStream>, TokenStream) {
-    let module = format_ident!(
-        "{}_reading",
-        heck::ToSnakeCase::to_snake_case(owner.to_string().as_str())
-    );
-    let mut members = Vec::new();
-    let mut readers = Vec::new();
-    for field in all {
-        let Field { name, ident, .. } = field;
-        let about = docs(&field.docs);
-        let mut ty = fields::rust_type(&field.ty);
-        if field.is_option() {
-            ty = quote! { Option<#ty> };
-        }
-        let plain = ident.to_string().trim_start_matches("r#").to_string();
-        let mut attributes = Vec::new();
-        if plain != *name {
-            attributes.push(quote! { #[serde(rename = #name)] });
-        }
-        if write {
-            attributes.extend(fields::write_attribute(field));
-        }
-        if read {
-            let function = format_ident!("{}", ident);
-            if let Some(reader) = fields::reader(field, parameters) {
-                readers.push(quote! {
-                    pub(super) fn #function<'de, D: Deserializer<'de>>(deserializer: D) -> Result<#ty, D::Error> {
-                        #reader
-                    }
-                });
-                let path = format!("{module}::{ident}");
-                attributes.push(quote! { #[serde(deserialize_with = #path)] });
-            }
-            if let Some(default) = fields::default(field) {
-                let function = format_ident!("default_{}", plain);
-                readers.push(quote! { pub(super) fn #function() -> #ty { #default } });
-                let path = format!("{module}::{function}");
-                attributes.push(quote! { #[serde(default = #path)] });
-            } else if !field.required {
-                attributes.push(quote! { #[serde(default)] });
-            }
-        }
-        members.push(quote! { #about #(#attributes)* pub #ident: #ty });
-    }
-    let readers = if readers.is_empty() {
-        quote! {}
-    } else {
-        quote! { mod #module { use super::*; #(#readers)* } }
-    };
-    (members, readers)
 }

@@ -1,8 +1,17 @@
 //! From the document to the model. What cannot be generated is refused here, with its place and the reason.
 
+mod defaults;
+mod embed;
 mod names;
+mod object;
 mod operation;
+mod responses;
+mod scalar;
 mod schema;
+mod union;
+
+pub use operation::PARAMETER;
+pub use scalar::range;
 
 use std::collections::BTreeSet;
 
@@ -24,21 +33,29 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
     let mut types = Vec::new();
     if let Some(schemas) = root.get("components").and_then(|components| components.get("schemas")) {
         for (name, node) in schemas.members()? {
-            types.push(schema::definition(name, &node)?);
+            let mut derived = Vec::new();
+            types.push(schema::definition(name, &node, &mut derived)?);
+            // What a shared part derived is there once, whoever came first.
+            derived.retain(|new| !types.iter().any(|known| known.pointer == new.pointer));
+            types.append(&mut derived);
         }
     }
     let mut operations = Vec::new();
+    let mut derived = Vec::new();
     for (path, item) in root.need("paths")?.members()? {
         let item = item.resolved()?;
         for (method, node) in item.members()? {
             if METHODS.contains(&method) {
-                operations.push(operation::operation(path, method, &item, &node)?);
+                operations.push(operation::operation(path, method, &item, &node, &mut derived)?);
             } else if !["parameters", "summary", "description"].contains(&method) && !method.starts_with("x-") {
                 return Err(node.refuse(format!("`{method}` is not supported on a path")));
             }
         }
     }
+    derived.retain(|new| !types.iter().any(|known| known.pointer == new.pointer));
+    types.append(&mut derived);
     mark_directions(&mut types, &operations);
+    defaults::check(&types, &operations)?;
     let mut tags = Vec::new();
     if let Some(node) = root.get("tags") {
         for tag in node.items()? {
@@ -63,24 +80,30 @@ fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
     for operation in operations {
         for (status, codes) in &operation.errors {
             for code in codes {
-                let pointer = format!("{}/responses/{status}/x-error-codes", operation.pointer);
-                match all.iter().find(|known| known.code == *code) {
-                    None => all.push(ErrorCode {
-                        code: code.clone(),
-                        status: *status,
-                        pointer,
-                    }),
+                match all.iter().find(|known| known.ident == code.ident) {
+                    None => all.push(code.clone()),
+                    Some(known) if known.code != code.code => {
+                        let reason = format!(
+                            "`{}` and `{}` are both `{}` in Rust; rename one",
+                            known.code, code.code, code.ident
+                        );
+                        return Err(Problem::refused(&code.pointer, reason));
+                    }
                     Some(known) if known.status == *status => {}
                     Some(known) => {
-                        let (other, place) = (known.status, &known.pointer);
+                        let (code, other, place) = (&code.code, known.status, &known.pointer);
                         let reason = format!("`{code}` comes with {status} here but with {other} at {place}");
-                        return Err(Problem::Refused { pointer, reason });
+                        return Err(Problem::refused(&codes_pointer(operation, *status), reason));
                     }
                 }
             }
         }
     }
     Ok(all)
+}
+
+fn codes_pointer(operation: &Operation, status: u16) -> String {
+    format!("{}/responses/{status}", operation.pointer)
 }
 
 /// Marks each type with the directions it travels in, so that only what is needed is implemented for it.
@@ -127,8 +150,11 @@ fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<proc_macro2::Iden
             .collect::<Vec<_>>()
         {
             match &definition.shape {
-                Shape::Struct(fields) => fields.iter().for_each(|field| named(&field.ty, reached)),
-                Shape::Alias(ty) => named(ty, reached),
+                Shape::Struct(object) => object.fields.iter().for_each(|field| named(&field.ty, reached)),
+                Shape::Newtype(ty) => named(ty, reached),
+                Shape::Union(union) => {
+                    reached.extend(union.alternatives.iter().map(|alternative| alternative.ident.clone()));
+                }
                 Shape::Enum(_) => {}
             }
         }
@@ -143,7 +169,9 @@ fn named(ty: &Type, found: &mut BTreeSet<proc_macro2::Ident>) {
         Type::Named(ident) => {
             found.insert(ident.clone());
         }
-        Type::Array { items: inner, .. } | Type::Map { values: inner, .. } => named(inner, found),
+        Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => {
+            named(inner, found);
+        }
         _ => {}
     }
 }

@@ -6,12 +6,76 @@ use proc_macro2::{Ident, Span};
 use crate::Problem;
 use crate::node::Node;
 
+/// Names that generated files use themselves: a schema of the same name would stand in their way.
+const TAKEN: [&str; 56] = [
+    "Api",
+    "ApiDescription",
+    "ApiDescriptionBuildErrors",
+    "ApiEndpointResponse",
+    "ApiError",
+    "ArrayRules",
+    "Base64",
+    "Body",
+    "Box",
+    "Clone",
+    "Context",
+    "Copy",
+    "DateTime",
+    "Debug",
+    "Decimal",
+    "Deserialize",
+    "Deserializer",
+    "Dispatch",
+    "EndpointTagPolicy",
+    "Eq",
+    "Err",
+    "ErrorCode",
+    "ExactNumber",
+    "Fn",
+    "From",
+    "Hash",
+    "Header",
+    "HttpError",
+    "HttpResponse",
+    "Into",
+    "Iterator",
+    "JsonSchema",
+    "MapRules",
+    "NaiveDate",
+    "None",
+    "NumberRules",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Path",
+    "Query",
+    "RequestContext",
+    "Response",
+    "Result",
+    "Schema",
+    "SchemaGenerator",
+    "Send",
+    "Serialize",
+    "Serializer",
+    "Some",
+    "String",
+    "StringRules",
+    "TypedBody",
+    "UntypedBody",
+    "Utc",
+    "Vec",
+];
+
 /// A type's name.
 ///
 /// # Errors
-/// When nothing of the name can stand in Rust.
+/// When nothing of the name can stand in Rust, or generated code uses it itself.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    identifier(&name.to_upper_camel_case(), name, node)
+    let ident = identifier(&name.to_upper_camel_case(), name, node)?;
+    if TAKEN.contains(&ident.to_string().as_str()) {
+        return Err(node.refuse(format!("generated code uses the name `{ident}` itself; rename the schema")));
+    }
+    Ok(ident)
 }
 
 /// A field's, function's or module's name; keywords become raw identifiers.

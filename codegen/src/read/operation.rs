@@ -1,17 +1,24 @@
 //! Operations: parameters, bodies, responses.
 
-use heck::ToSnakeCase;
+use heck::{ToSnakeCase, ToUpperCamelCase};
 
-use super::{names, schema};
+use super::schema::Derived;
+use super::{names, responses, schema};
 use crate::Problem;
-use crate::model::{BodyContent, Field, Operation, RequestBody, ResponseContent, Success, Type};
+use crate::model::{BodyContent, Field, Operation, RequestBody, Type};
 use crate::node::Node;
 
 /// Reads one operation.
 ///
 /// # Errors
 /// What cannot be generated, with its place.
-pub fn operation(path: &str, method: &str, item: &Node<'_>, node: &Node<'_>) -> Result<Operation, Problem> {
+pub fn operation(
+    path: &str,
+    method: &str,
+    item: &Node<'_>,
+    node: &Node<'_>,
+    derived: &mut Derived,
+) -> Result<Operation, Problem> {
     if method == "trace" {
         return Err(node.refuse("Dropshot serves no TRACE"));
     }
@@ -25,19 +32,28 @@ pub fn operation(path: &str, method: &str, item: &Node<'_>, node: &Node<'_>) -> 
             "an operationId names a function and a file: write it as `{wanted}`"
         )));
     }
-    names::field_name(id.text()?, &id)?;
+    let ident = names::field_name(id.text()?, &id)?;
+    let owner = id.text()?.to_upper_camel_case();
     let mut tags = Vec::new();
+    let mut tag = None;
     if let Some(list) = node.get("tags") {
-        for tag in list.items()? {
-            tags.push(tag.text()?.to_string());
+        for place in list.items()? {
+            if tags.is_empty() {
+                tag = Some(names::field_name(place.text()?, &place)?);
+            }
+            tags.push(place.text()?.to_string());
         }
     }
-    let [path_parameters, query_parameters, header_parameters] = parameters(path, item, node)?;
-    let Responses {
+    let [path_parameters, query_parameters, header_parameters] = parameters(path, item, node, &owner, derived)?;
+    let body = node
+        .get("requestBody")
+        .map(|body| request_body(&body, &owner, derived))
+        .transpose()?;
+    let responses::Responses {
         successes,
         errors,
         error_types,
-    } = responses(&node.need("responses")?)?;
+    } = responses::responses(&node.need("responses")?, &owner, derived)?;
     let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
     let description = schema::docs(node)?;
     if !description.is_empty() {
@@ -54,16 +70,17 @@ pub fn operation(path: &str, method: &str, item: &Node<'_>, node: &Node<'_>) -> 
         .collect();
     Ok(Operation {
         id: id.text()?.to_string(),
+        ident,
         method: method.to_uppercase(),
         path: path.to_string(),
-        tag: tags.first().map(|tag| tag.to_snake_case()),
+        tag,
         tags,
         docs,
         deprecated: node.flag("deprecated")?,
         path_parameters,
         query_parameters,
         header_parameters,
-        body: node.get("requestBody").map(|body| request_body(&body)).transpose()?,
+        body,
         successes,
         errors,
         error_types,
@@ -72,13 +89,22 @@ pub fn operation(path: &str, method: &str, item: &Node<'_>, node: &Node<'_>) -> 
     })
 }
 
-fn parameters(path: &str, item: &Node<'_>, node: &Node<'_>) -> Result<[Vec<Field>; 3], Problem> {
+/// What a parameter may be.
+pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID or an enumeration";
+
+fn parameters(
+    path: &str,
+    item: &Node<'_>,
+    node: &Node<'_>,
+    owner: &str,
+    derived: &mut Derived,
+) -> Result<[Vec<Field>; 3], Problem> {
     let mut all: Vec<(String, Field, Node<'_>)> = Vec::new();
-    for owner in [item, node] {
-        let Some(list) = owner.get("parameters") else { continue };
+    for holder in [item, node] {
+        let Some(list) = holder.get("parameters") else { continue };
         for place in list.items()? {
             let parameter = place.resolved()?;
-            let (location, field) = parameter_field(&parameter)?;
+            let (location, field) = parameter_field(&parameter, owner, derived)?;
             // The operation's own parameter replaces the path's.
             all.retain(|(known, other, _)| !(known == &location && other.name == field.name));
             all.push((location, field, parameter));
@@ -113,7 +139,7 @@ fn parameters(path: &str, item: &Node<'_>, node: &Node<'_>) -> Result<[Vec<Field
     Ok(sorted)
 }
 
-fn parameter_field(node: &Node<'_>) -> Result<(String, Field), Problem> {
+fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<(String, Field), Problem> {
     let location = node.need("in")?;
     if !["path", "query", "header"].contains(&location.text()?) {
         let found = location.text()?;
@@ -121,6 +147,14 @@ fn parameter_field(node: &Node<'_>) -> Result<(String, Field), Problem> {
     }
     for key in ["style", "explode", "allowReserved", "allowEmptyValue", "content"] {
         if let Some(place) = node.get(key) {
+            // Of a single value these say what holds anyway.
+            let usual = match location.text()? {
+                "query" => "form",
+                _ => "simple",
+            };
+            if key == "explode" || place.value() == usual || place.value() == false {
+                continue;
+            }
             return Err(place.refuse(format!(
                 "`{key}` is not supported on a parameter; values are plain text"
             )));
@@ -135,117 +169,39 @@ fn parameter_field(node: &Node<'_>) -> Result<(String, Field), Problem> {
         schema::docs(node)?,
         required,
         &node.need("schema")?,
+        owner,
+        derived,
     )?;
     field.deprecated |= node.flag("deprecated")?;
     match field.ty {
-        Type::Array { .. } | Type::Map { .. } | Type::Any | Type::Decimal { .. } | Type::ExactNumber { .. } => {
-            Err(node.refuse("a parameter must be text, a number, a boolean, a time, a UUID or an enumeration"))
-        }
+        Type::Array { .. }
+        | Type::Map { .. }
+        | Type::Any
+        | Type::Bytes
+        | Type::Decimal { .. }
+        | Type::ExactNumber { .. } => Err(node.refuse(PARAMETER)),
         _ => Ok((location.text()?.to_string(), field)),
     }
 }
 
-fn request_body(node: &Node<'_>) -> Result<RequestBody, Problem> {
+fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<RequestBody, Problem> {
     let body = node.resolved()?;
     if !body.flag("required")? {
         return Err(body.refuse("Dropshot has no optional bodies: write `required: true`"));
     }
     let raw = body.flag("x-raw-body")?;
     let content = body.need("content")?;
-    match content.members()?.as_slice() {
+    let content = match content.members()?.as_slice() {
         [("application/json", media)] => {
             let schema = media.need("schema")?;
-            match schema::ty(&schema)? {
-                Type::Named(ident) => Ok(RequestBody {
-                    content: BodyContent::Json(ident),
-                    raw,
-                }),
-                _ => Err(schema.refuse("a body needs a named type: refer to a schema under #/components/schemas/")),
-            }
+            BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }
-        [("application/octet-stream", _)] => Ok(RequestBody {
-            content: BodyContent::Bytes,
-            raw,
-        }),
-        [(other, media)] => Err(media.refuse(format!("a body of `{other}` is not supported"))),
-        _ => Err(content.refuse("a body needs exactly one media type")),
-    }
-}
-
-#[derive(Default)]
-struct Responses {
-    successes: Vec<Success>,
-    errors: Vec<(u16, Vec<String>)>,
-    error_types: Vec<proc_macro2::Ident>,
-}
-
-fn responses(node: &Node<'_>) -> Result<Responses, Problem> {
-    let mut all = Responses::default();
-    for (status, place) in node.members()? {
-        if status.starts_with("x-") {
-            continue;
+        [("application/octet-stream", _)] if raw => {
+            return Err(body.refuse("`x-raw-body` is for JSON: the handler of this body has the bytes anyway"));
         }
-        let code: u16 = status.parse().map_err(|_| {
-            place.refuse(format!(
-                "`{status}`: name each status; ranges and `default` say too little"
-            ))
-        })?;
-        let response = place.resolved()?;
-        match code {
-            200..=299 => all.successes.push(success(code, &response)?),
-            400..=599 => {
-                let mut codes = Vec::new();
-                if let Some(list) = response.get("x-error-codes") {
-                    for item in list.items()? {
-                        codes.push(item.text()?.to_string());
-                    }
-                }
-                all.errors.push((code, codes));
-                // An error without a body, or with one that is not JSON, is the server's own affair.
-                if let ResponseContent::Json(ident) = success(code, &response)?.content
-                    && !all.error_types.contains(&ident)
-                {
-                    all.error_types.push(ident);
-                }
-            }
-            _ => return Err(place.refuse(format!("status {code} is not supported"))),
-        }
-    }
-    if all.successes.is_empty() {
-        return Err(node.refuse("an operation needs a success response"));
-    }
-    Ok(all)
-}
-
-fn success(status: u16, node: &Node<'_>) -> Result<Success, Problem> {
-    let content = match node.get("content") {
-        None => ResponseContent::Empty,
-        Some(content) => match content.members()?.as_slice() {
-            [("application/json", media)] => {
-                let schema = media.need("schema")?;
-                match schema::ty(&schema)? {
-                    Type::Named(ident) => ResponseContent::Json(ident),
-                    _ => return Err(schema.refuse("a response needs a named type under #/components/schemas/")),
-                }
-            }
-            [(media_type, _)] => ResponseContent::Bytes((*media_type).to_string()),
-            _ => return Err(content.refuse("a response needs exactly one media type")),
-        },
+        [("application/octet-stream", _)] => BodyContent::Bytes,
+        [(other, media)] => return Err(media.refuse(format!("a body of `{other}` is not supported"))),
+        _ => return Err(content.refuse("a body needs exactly one media type")),
     };
-    let mut headers = Vec::new();
-    if let Some(list) = node.get("headers") {
-        for (name, place) in list.members()? {
-            let header = place.resolved()?;
-            if header.text_of("x-supplied-by")?.is_none() {
-                names::field_name(name, &header)?;
-                headers.push((name.to_string(), header.flag("required")?, schema::docs(&header)?));
-            }
-        }
-    }
-    Ok(Success {
-        status,
-        description: schema::docs(node)?,
-        content,
-        headers,
-    })
+    Ok(RequestBody { content, raw })
 }

@@ -1,0 +1,41 @@
+//! Bytes as JSON carries them.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes that are Base64 in JSON (`type: string, format: byte`; RFC 4648, section 4, padded).
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Base64(pub Vec<u8>);
+
+impl fmt::Debug for Base64 {
+    /// Only the length: what the bytes are, is none of a log's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Base64({} bytes)", self.0.len())
+    }
+}
+
+impl From<Vec<u8>> for Base64 {
+    fn from(bytes: Vec<u8>) -> Self {
+        Base64(bytes)
+    }
+}
+
+impl Serialize for Base64 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Base64 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match STANDARD.decode(text) {
+            Ok(bytes) => Ok(Base64(bytes)),
+            Err(_) => Err(D::Error::custom("must be Base64 with padding")),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The members of structs, and the module of functions that read them.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{docs, fields, readers};
+use crate::model::{Api, Field};
+
+/// What is done with values of a struct.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    /// They are read.
+    pub read: bool,
+    /// They are written.
+    pub write: bool,
+}
+
+/// The name of the module that reads `owner`.
+pub(super) fn module(owner: &Ident) -> Ident {
+    let owner = heck::ToSnakeCase::to_snake_case(owner.to_string().as_str());
+    format_ident!("{owner}_reading")
+}
+
+/// The members of a struct with the attributes that read and write them, and their readers; `kept` is the field for
+/// the members without a name.
+pub(super) fn tokens(
+    owner: &Ident,
+    all: &[Field],
+    kept: Option<&Field>,
+    usage: Use,
+    api: &Api,
+) -> (Vec<TokenStream>, TokenStream) {
+    let mut writer = Writer::new(owner, all, usage, api);
+    for field in all {
+        let reader = if usage.read {
+            readers::member(field, &mut writer.helpers)
+        } else {
+            None
+        };
+        writer.member(field, reader, None);
+    }
+    if let Some(field) = kept {
+        let reader = if usage.read {
+            readers::member(field, &mut writer.helpers)
+        } else {
+            None
+        };
+        writer.member(field, reader, Some(quote! { #[serde(flatten)] }));
+    }
+    writer.finish()
+}
+
+/// The same for the parameters of an operation.
+pub(super) fn parameters(owner: &Ident, all: &[Field], api: &Api) -> (Vec<TokenStream>, TokenStream) {
+    let usage = Use {
+        read: true,
+        write: false,
+    };
+    let mut writer = Writer::new(owner, all, usage, api);
+    for field in all {
+        writer.member(field, Some(readers::parameter(field, api)), None);
+    }
+    writer.finish()
+}
+
+struct Writer<'a> {
+    module: Ident,
+    all: &'a [Field],
+    usage: Use,
+    api: &'a Api,
+    members: Vec<TokenStream>,
+    readers: Vec<TokenStream>,
+    helpers: Vec<TokenStream>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(owner: &Ident, all: &'a [Field], usage: Use, api: &'a Api) -> Self {
+        Writer {
+            module: module(owner),
+            all,
+            usage,
+            api,
+            members: Vec::new(),
+            readers: Vec::new(),
+            helpers: Vec::new(),
+        }
+    }
+
+    fn member(&mut self, field: &Field, reader: Option<TokenStream>, flatten: Option<TokenStream>) {
+        let Field { name, ident, .. } = field;
+        let module = &self.module;
+        let about = docs(&field.docs);
+        let mut ty = fields::rust_type(&field.ty);
+        if field.is_option() {
+            ty = quote! { Option<#ty> };
+        }
+        let plain = ident.to_string().trim_start_matches("r#").to_string();
+        let mut attributes = Vec::new();
+        let travels = self.usage.read || self.usage.write;
+        if plain != *name && travels && flatten.is_none() {
+            attributes.push(quote! { #[serde(rename = #name)] });
+        }
+        attributes.extend(flatten);
+        if self.usage.write {
+            attributes.extend(fields::write_attribute(field));
+        }
+        if self.usage.read {
+            if let Some(reader) = reader {
+                self.readers.push(quote! {
+                    pub(super) fn #ident<'de, D: Deserializer<'de>>(deserializer: D) -> Result<#ty, D::Error> {
+                        #reader
+                    }
+                });
+                let path = format!("{module}::{ident}");
+                attributes.push(quote! { #[serde(deserialize_with = #path)] });
+            }
+            if let Some(default) = fields::default(field, self.api) {
+                let mut name = format!("default_{plain}");
+                while self.all.iter().any(|other| other.ident == name.as_str()) {
+                    name.push('_');
+                }
+                let function = format_ident!("{name}");
+                self.readers.push(quote! { pub(super) fn #function() -> #ty { #default } });
+                let path = format!("{module}::{function}");
+                attributes.push(quote! { #[serde(default = #path)] });
+            } else if !field.required {
+                attributes.push(quote! { #[serde(default)] });
+            }
+        }
+        self.members.push(quote! { #about #(#attributes)* pub #ident: #ty });
+    }
+
+    fn finish(self) -> (Vec<TokenStream>, TokenStream) {
+        let Writer {
+            module,
+            members,
+            readers,
+            helpers,
+            ..
+        } = self;
+        let readers = if readers.is_empty() {
+            quote! {}
+        } else {
+            quote! { mod #module { use super::*; #(#helpers)* #(#readers)* } }
+        };
+        (members, readers)
+    }
+}

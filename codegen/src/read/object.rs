@@ -1,0 +1,184 @@
+//! Objects with named members, written in one place or gathered by `allOf`.
+
+use serde_json::Value;
+
+use super::names;
+use super::schema::{self, Derived, allow, docs};
+use crate::Problem;
+use crate::model::{Field, Others, Struct, Type};
+use crate::node::Node;
+
+/// Whether the schema at `node` names members: in `properties`, or in the parts of an `allOf`.
+///
+/// # Errors
+/// When a reference leads nowhere.
+pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
+    fn look(node: &Node<'_>, depth: usize) -> Result<bool, Problem> {
+        let node = node.resolved()?;
+        if node.get("properties").is_some() {
+            return Ok(true);
+        }
+        if node.get("additionalProperties").is_some_and(|it| it.value() == &Value::Bool(false)) {
+            return Ok(true);
+        }
+        let Some(parts) = node.get("allOf") else { return Ok(false) };
+        let parts = parts.items()?;
+        // Several parts are never a mere wrapper: what does not fit is refused where the members are gathered.
+        if depth > DEEPEST || parts.len() > 1 {
+            return Ok(true);
+        }
+        for part in parts {
+            if look(&part, depth + 1)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+    look(node, 0)
+}
+
+/// How deep `allOf` may lead: far beyond any document, but the end of a circle.
+const DEEPEST: usize = 32;
+
+/// Reads an object; `owner` is its Rust name.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Struct, Problem> {
+    let mut parts = Parts::default();
+    parts.gather(node, owner, derived, 0)?;
+    for (name, place) in &parts.required {
+        match parts.fields.iter_mut().find(|field| field.name == *name) {
+            Some(field) => field.required = true,
+            None => return Err(place.refuse(format!("`{name}` is required but not among the properties"))),
+        }
+    }
+    let others = match node.get("additionalProperties") {
+        None => Others::Ignored,
+        Some(place) if place.value() == &Value::Bool(false) => {
+            if node.get("allOf").is_some() {
+                return Err(place.refuse("beside `allOf` this would refuse the members of its parts; leave it out"));
+            }
+            Others::Refused
+        }
+        Some(place) => Others::Kept(Box::new(others(&place)?)),
+    };
+    let kept = match &others {
+        Others::Kept(field) => Some((field.name.as_str(), &field.ident)),
+        _ => None,
+    };
+    let fields = parts.fields.iter().map(|field| (field.name.as_str(), &field.ident));
+    names::distinct(fields.chain(kept), node)?;
+    Ok(Struct {
+        fields: parts.fields,
+        others,
+    })
+}
+
+#[derive(Default)]
+struct Parts<'a> {
+    fields: Vec<Field>,
+    required: Vec<(&'a str, Node<'a>)>,
+}
+
+impl<'a> Parts<'a> {
+    fn gather(&mut self, node: &Node<'a>, owner: &str, derived: &mut Derived, depth: usize) -> Result<(), Problem> {
+        if depth > DEEPEST {
+            return Err(node.refuse("`allOf` leads in a circle"));
+        }
+        if let Some(reference) = node.text_of("$ref")? {
+            let owner = schema::named(reference, node)?.to_string();
+            return self.gather(&node.resolved()?, &owner, derived, depth + 1);
+        }
+        allow(node, &["type", "properties", "required", "additionalProperties", "allOf"])?;
+        match node.text_of("type")? {
+            Some("object") => {}
+            None if node.get("allOf").is_some() => {}
+            // A part may only say what is required of another's members.
+            None if depth > 0 && node.get("properties").is_none() && node.get("required").is_some() => {}
+            _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with named members")),
+            _ => return Err(node.refuse("a schema with `properties` needs `type: object`")),
+        }
+        if depth > 0
+            && let Some(place) = node.get("additionalProperties")
+        {
+            return Err(place.refuse("`additionalProperties` in a part of an `allOf` is not supported"));
+        }
+        if let Some(list) = node.get("allOf") {
+            for part in list.items()? {
+                self.gather(&part, owner, derived, depth + 1)?;
+            }
+        }
+        if let Some(properties) = node.get("properties") {
+            for (name, place) in properties.members()? {
+                let field = schema::field(name, docs(&place)?, false, &place, owner, derived)?;
+                self.add(field, &place)?;
+            }
+        }
+        if let Some(list) = node.get("required") {
+            for item in list.items()? {
+                self.required.push((item.text()?, item));
+            }
+        }
+        Ok(())
+    }
+
+    /// A member that two parts declare must be the same in both.
+    fn add(&mut self, field: Field, place: &Node<'a>) -> Result<(), Problem> {
+        match self.fields.iter().find(|known| known.name == field.name) {
+            None => self.fields.push(field),
+            Some(known) if known.schema == field.schema => {}
+            Some(known) => {
+                return Err(place.refuse(format!(
+                    "`{}` is declared otherwise at {}; parts of an `allOf` must agree",
+                    field.name, known.pointer
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The field that keeps the members without a name of their own.
+fn others(place: &Node<'_>) -> Result<Field, Problem> {
+    let values = match place.value() {
+        Value::Bool(_) => Type::Any,
+        _ => schema::ty(place, "", &mut Vec::new())?,
+    };
+    // serde hands these members on from memory, not from the text: types that need the text cannot be read there.
+    let plain = matches!(
+        values,
+        Type::String { .. }
+            | Type::Integer { .. }
+            | Type::Number { .. }
+            | Type::Boolean
+            | Type::Date
+            | Type::DateTime
+            | Type::Uuid
+            | Type::Any
+    );
+    if !plain || place.flag("nullable").unwrap_or(false) {
+        return Err(place.refuse(
+            "beside named members, others can only be text, numbers, booleans, times, days, UUIDs or any value; \
+             put the map into a member of its own",
+        ));
+    }
+    let ty = Type::Map {
+        values: Box::new(values),
+        min_properties: None,
+        max_properties: None,
+        key_pattern: None,
+    };
+    Ok(Field {
+        name: "additional_properties".into(),
+        ident: names::field_name("additional_properties", place)?,
+        docs: "The members without a name of their own.".into(),
+        ty,
+        required: true,
+        nullable: false,
+        default: None,
+        deprecated: false,
+        schema: Value::Null,
+        pointer: place.pointer().to_string(),
+    })
+}
