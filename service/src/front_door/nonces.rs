@@ -32,12 +32,15 @@ SELECT floor(extract(epoch FROM now())::float8 / $3::float8)::bigint + later, $1
 ORDER BY 1
 ON CONFLICT DO NOTHING";
 
+/// The tables of buckets. `detaching` is null for one that is no partition, and true for one whose detaching was cut
+/// short: that one comes first, for until it is finished no other can be detached.
 const PARTITIONS: &str = "\
-SELECT substr(child.relname, 8)::bigint AS bucket
-FROM pg_inherits
-JOIN pg_class child ON child.oid = inhrelid
-WHERE inhparent = 'nonces'::regclass
-ORDER BY 1";
+SELECT substr(child.relname, 8)::bigint AS bucket, pg_inherits.inhdetachpending AS detaching
+FROM pg_class child
+JOIN pg_class parent ON parent.oid = 'nonces'::regclass AND parent.relnamespace = child.relnamespace
+LEFT JOIN pg_inherits ON inhrelid = child.oid AND inhparent = parent.oid
+WHERE child.relkind = 'r' AND child.relname ~ '^nonces_[0-9]+$'
+ORDER BY detaching DESC NULLS LAST, bucket";
 
 const NOW: &str = "SELECT floor(extract(epoch FROM now())::float8 / $1::float8)::bigint AS bucket";
 
@@ -78,14 +81,14 @@ pub async fn look_after_partitions(pool: &Pool) -> Result<(), DbError> {
         return Ok(());
     }
     let now: i64 = client.query_one(NOW, &[&(BUCKET_SECONDS as f64)]).await?.get(0);
-    let there: Vec<i64> = client
+    let there: Vec<(i64, Option<bool>)> = client
         .query(PARTITIONS, &[])
         .await?
         .iter()
-        .map(|row| row.get(0))
+        .map(|row| (row.get("bucket"), row.get("detaching")))
         .collect();
     for bucket in now..=now + BUCKETS_AHEAD {
-        if !there.contains(&bucket) {
+        if !there.contains(&(bucket, Some(false))) {
             let next = bucket + 1;
             client
                 .batch_execute(&format!(
@@ -100,12 +103,15 @@ pub async fn look_after_partitions(pool: &Pool) -> Result<(), DbError> {
         }
     }
     // The one before the last full bucket is kept against clocks that are set back.
-    for bucket in there.into_iter().filter(|bucket| *bucket < now - 1) {
-        client
-            .batch_execute(&format!(
-                "ALTER TABLE nonces DETACH PARTITION nonces_{bucket} CONCURRENTLY"
-            ))
-            .await?;
+    for (bucket, detaching) in there.into_iter().filter(|(bucket, _)| *bucket < now - 1) {
+        // Detaching waits for every transaction that uses the table (a backup, say), and is given up at the lock time-out:
+        // what it began then has to be finished.
+        if let Some(cut_short) = detaching {
+            let how = if cut_short { "FINALIZE" } else { "CONCURRENTLY" };
+            client
+                .batch_execute(&format!("ALTER TABLE nonces DETACH PARTITION nonces_{bucket} {how}"))
+                .await?;
+        }
         client.batch_execute(&format!("DROP TABLE nonces_{bucket}")).await?;
         tracing::debug!(bucket, "nonce partition dropped");
     }
