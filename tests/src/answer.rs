@@ -1,0 +1,107 @@
+//! An answer as it came over the wire.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::Value;
+
+/// A request's essentials, and its answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The request's method.
+    pub method: Method,
+    /// The request's target as sent: path and query.
+    pub target: String,
+    /// The request's body, empty when it had none.
+    pub sent: Bytes,
+    /// Where the service was, for example `http://127.0.0.1:40123`.
+    pub base_url: String,
+    /// The id of the operation that the document has at the target's path.
+    pub operation: Option<String>,
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The one value of a header; `None` without it.
+    #[track_caller]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next()?.to_str().unwrap();
+        assert!(values.next().is_none(), "{name} was sent twice: {:?}", self.headers);
+        Some(value)
+    }
+
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The code of an error; `None` when it is none.
+    #[track_caller]
+    pub fn code(&self) -> Option<String> {
+        if self.status.is_success() || self.body.is_empty() {
+            return None;
+        }
+        Some(
+            self.json()["error"]["code"]
+                .as_str()
+                .expect("an error has a code")
+                .to_owned(),
+        )
+    }
+
+    /// The message of an error.
+    #[track_caller]
+    pub fn message(&self) -> String {
+        self.json()["error"]["message"]
+            .as_str()
+            .expect("an error has a message")
+            .to_owned()
+    }
+
+    /// Is this status, with this code: `(404, "not_found")`.
+    #[track_caller]
+    pub fn assert_refused(&self, status: u16, code: &str) -> &Self {
+        let got = (self.status.as_u16(), self.code().unwrap_or_default());
+        assert_eq!(
+            got,
+            (status, code.to_owned()),
+            "{} {}: {:?}",
+            self.method,
+            self.target,
+            self.body
+        );
+        self
+    }
+
+    /// Is this status, without an error.
+    #[track_caller]
+    pub fn assert_status(&self, status: u16) -> &Self {
+        assert_eq!(
+            self.status.as_u16(),
+            status,
+            "{} {}: {:?}",
+            self.method,
+            self.target,
+            self.body
+        );
+        self
+    }
+
+    /// The texts of `member` of each item of `data`.
+    #[track_caller]
+    pub fn data(&self, member: &str) -> Vec<String> {
+        let json = self.json();
+        let items = json["data"].as_array().expect("a list has data");
+        items
+            .iter()
+            .map(|item| item[member].as_str().expect("a text").to_owned())
+            .collect()
+    }
+}

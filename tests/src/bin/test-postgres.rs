@@ -1,0 +1,55 @@
+//! Starts a private PostgreSQL cluster with the tests' template database, runs a command with its address in the
+//! environment, stops the cluster and exits as the command did.
+//!
+//! ```text
+//! test-postgres -- cargo nextest run
+//! ```
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use partner_api_tests::cluster::{Cluster, URL_VARIABLE};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[tokio::main]
+async fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1).skip_while(|argument| argument == "--");
+    let Some(program) = arguments.next() else {
+        eprintln!("usage: test-postgres -- COMMAND [ARGUMENT...]");
+        return Ok(ExitCode::from(2));
+    };
+    let cluster = match Cluster::start().await {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            eprintln!("{error}");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    // A signal to the group reaches the command as well: it ends, and then so does this.
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut child = Command::new(&program)
+        .args(arguments)
+        .env(URL_VARIABLE, cluster.url())
+        .kill_on_drop(true)
+        .spawn();
+    let status = match &mut child {
+        Err(error) => {
+            eprintln!("{}: {error}", program.to_string_lossy());
+            None
+        }
+        Ok(child) => loop {
+            tokio::select! {
+                status = child.wait() => break Some(status?),
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => child.start_kill()?,
+            }
+        },
+    };
+    cluster.stop().await;
+    // Without a code it was ended by a signal.
+    let code = status
+        .and_then(|status| status.code())
+        .and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

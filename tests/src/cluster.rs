@@ -1,0 +1,192 @@
+//! The private PostgreSQL cluster that holds the tests' databases, and the template they are copied from.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use partner_api::db::{migrate::migrate, pool};
+use partner_api::embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
+use tokio::sync::OnceCell;
+use tokio_postgres::{Client, Config, NoTls};
+use uuid::Uuid;
+
+use crate::fixture;
+
+/// Names the cluster's maintenance database; set by `test-postgres`.
+pub const URL_VARIABLE: &str = "TEST_DATABASE_URL";
+
+/// The database that holds the schema and the world.
+const TEMPLATE: &str = "template_world";
+
+/// Folders of clusters begin with this, and end with the id of their process.
+const FOLDER_PREFIX: &str = "partner-api-tests-";
+
+/// A running cluster with its template, stopped when it is dropped or [`stop`](Cluster::stop)ped. Its folder goes with it.
+pub struct Cluster {
+    postgres: Option<EmbeddedPostgres>,
+    folder: PathBuf,
+}
+
+impl Cluster {
+    /// Starts a cluster in a temporary folder, and makes the template.
+    ///
+    /// # Errors
+    /// PostgreSQL is not installed (the message says what to install), or does not start.
+    pub async fn start() -> Result<Self, EmbeddedPostgresError> {
+        let parent = std::env::temp_dir();
+        remove_leftovers(&parent);
+        let folder = parent.join(format!("{FOLDER_PREFIX}{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        // As root, PostgreSQL runs as another user, who must be able to enter.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        // Nothing here is worth a flush.
+        let options = Options {
+            durable: false,
+            max_connections: 200,
+            ..Options::default()
+        };
+        let postgres = EmbeddedPostgres::start(&folder, options).await?;
+        let config = postgres.create_database(TEMPLATE).await?;
+        migrate(&config).await.unwrap();
+        let (client, driver) = config.connect(NoTls).await.unwrap();
+        let driver = tokio::spawn(driver);
+        fixture::fill(&client).await;
+        client.batch_execute("ANALYZE").await.unwrap();
+        // A template with a session cannot be copied.
+        drop(client);
+        driver.await.unwrap().unwrap();
+        Ok(Self {
+            postgres: Some(postgres),
+            folder,
+        })
+    }
+
+    /// For [`URL_VARIABLE`].
+    pub fn url(&self) -> String {
+        self.postgres.as_ref().unwrap().url_of("postgres")
+    }
+
+    /// Stops the cluster and removes it.
+    pub async fn stop(mut self) {
+        if let Some(postgres) = self.postgres.take() {
+            postgres.stop().await;
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.postgres = None;
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Removes the folders of processes that are gone: one that was killed could not.
+fn remove_leftovers(parent: &Path) {
+    for entry in parent.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.parse().ok());
+        if process.is_some_and(|process| kill(Pid::from_raw(process), None) == Err(Errno::ESRCH)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The cluster's maintenance database: that of [`URL_VARIABLE`], else of a cluster that this process starts and that ends
+/// with it.
+async fn maintenance() -> Config {
+    static OWN: OnceCell<(Cluster, String)> = OnceCell::const_new();
+    let url = match std::env::var(URL_VARIABLE) {
+        Ok(url) => url,
+        Err(_) => {
+            let start = || async {
+                let cluster = Cluster::start().await.unwrap_or_else(|error| panic!("{error}"));
+                let url = cluster.url();
+                (cluster, url)
+            };
+            OWN.get_or_init(start).await.1.clone()
+        }
+    };
+    pool::parse_url(&url).unwrap()
+}
+
+/// Connects, and drives the connection in the background.
+pub async fn connect(config: &Config) -> Client {
+    let (client, driver) = config
+        .connect(NoTls)
+        .await
+        .unwrap_or_else(|error| panic!("no connection: {error:?}"));
+    tokio::spawn(driver);
+    client
+}
+
+/// A database of one test, a copy of the template; dropped with this value.
+#[derive(Debug)]
+pub struct Database {
+    maintenance: Config,
+    name: String,
+}
+
+impl Database {
+    /// Makes the copy.
+    pub async fn create() -> Self {
+        let maintenance = maintenance().await;
+        let name = format!("t_{}", Uuid::now_v7().simple());
+        let client = connect(&maintenance).await;
+        client
+            .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}"))
+            .await
+            .unwrap();
+        Self { maintenance, name }
+    }
+
+    /// How to connect to it.
+    pub fn config(&self) -> Config {
+        let mut config = self.maintenance.clone();
+        config.dbname(&self.name);
+        config
+    }
+
+    /// Ends every session in it, and lets nobody in any more.
+    pub async fn cut_off(&self) {
+        let client = connect(&self.maintenance).await;
+        let name = &self.name;
+        client
+            .batch_execute(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"))
+            .await
+            .unwrap();
+        let ended = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = $1";
+        client.execute(ended, &[name]).await.unwrap();
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let (maintenance, name) = (self.maintenance.clone(), self.name.clone());
+        // Of its own: the test's runtime may be ending, and is not to be waited for from within.
+        let removal = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let client = connect(&maintenance).await;
+                client
+                    .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
+                    .await
+                    .unwrap();
+            });
+        });
+        let removed = removal.join();
+        assert!(
+            removed.is_ok() || thread::panicking(),
+            "the test's database could not be dropped"
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! Every answer held against the OpenAPI document.
+
+use std::sync::LazyLock;
+
+use http::Method;
+use jsonschema::Validator;
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::{fixture, schema};
+
+const DOCUMENT: &str = include_str!("../../spec/partner-api.yaml");
+
+/// The path under which everything is signed.
+const API_ROOT: &str = "/api/v1/partner";
+
+/// Marks of the inside of the service, which no answer may have.
+const INSIDE: &[&str] = &[
+    "SELECT ",
+    "INSERT ",
+    "UPDATE ",
+    " FROM ",
+    " WHERE ",
+    "tokio",
+    "postgres",
+    "Postgres",
+    "deadpool",
+    "panicked",
+    "unwrap",
+    ".rs:",
+    "/src/",
+    "/tmp/",
+    "/home/",
+    "/root/",
+    "/usr/",
+    "relation \"",
+    "syntax error",
+    "column \"",
+];
+
+struct Contract {
+    document: Value,
+    /// The document's schemas for a validator.
+    components: Value,
+}
+
+static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
+    let document: Value = serde_yaml::from_str(DOCUMENT).unwrap();
+    let components = schema::strict(&document["components"]);
+    Contract { document, components }
+});
+
+/// The id of the operation at this path: with this method, else the first there is, whose path refuses the method.
+pub fn operation_id(method: &Method, path: &str) -> Option<String> {
+    let item = path_item(path)?;
+    let id = |operation: &Value| operation["operationId"].as_str().map(ToOwned::to_owned);
+    id(&item[method.as_str().to_lowercase()]).or_else(|| item.as_object()?.values().find_map(id))
+}
+
+/// Every operation, by id: its id, method and path, with `id` for each variable of the path.
+pub fn operations(id: &str) -> Vec<(String, Method, String)> {
+    let variable = Regex::new(r"\{[^}]*\}").unwrap();
+    let mut operations = Vec::new();
+    for (template, item) in CONTRACT.document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if let Some(operation_id) = operation["operationId"].as_str() {
+                let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+                operations.push((
+                    operation_id.to_owned(),
+                    method,
+                    variable.replace_all(template, id).into_owned(),
+                ));
+            }
+        }
+    }
+    // A JSON object's order depends on how serde_json was built.
+    operations.sort_by(|left, right| left.0.cmp(&right.0));
+    operations
+}
+
+/// What the document has at a path, compared byte for byte; a variable is one segment without escapes.
+fn path_item(path: &str) -> Option<&'static Value> {
+    let fits = |template: &str| {
+        let (wanted, given): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+        wanted.len() == given.len()
+            && wanted.iter().zip(&given).all(|(wanted, given)| {
+                wanted == given || wanted.starts_with('{') && !given.is_empty() && !given.contains('%')
+            })
+    };
+    let paths = CONTRACT.document["paths"].as_object().unwrap();
+    paths.iter().find(|(template, _)| fits(template)).map(|(_, item)| item)
+}
+
+/// Follows `$ref`.
+fn resolved(value: &'static Value) -> &'static Value {
+    match value["$ref"].as_str() {
+        Some(reference) => CONTRACT.document.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => value,
+    }
+}
+
+/// Panics unless the answer is one that the document declares for its request, and gives nothing away.
+#[track_caller]
+pub fn check(answer: &Answer) {
+    let (path, _) = answer.target.split_once('?').unwrap_or((&answer.target, ""));
+    let at = format!("{} {} → {}", answer.method, answer.target, answer.status);
+    assert!(
+        answer.header("x-request-id").is_some_and(|id| id.len() >= 16),
+        "{at}: no X-Request-Id: {:?}",
+        answer.headers
+    );
+    gives_nothing_away(answer, &at);
+    let head = answer.method == Method::HEAD;
+    let signed = path == API_ROOT || path.starts_with(&format!("{API_ROOT}/"));
+    let declared = declared_response(answer, path);
+    if let Some(response) = declared {
+        headers_are_declared(answer, response, &at);
+        if !head {
+            body_is_declared(answer, response, &at);
+        }
+    } else if !(200..300).contains(&answer.status.as_u16()) {
+        // No path of the document: the envelope all the same.
+        assert!(!signed || !answer.status.is_redirection(), "{at}");
+        if !head {
+            body_is(answer, &json!({ "$ref": "#/components/schemas/Error" }), &at);
+        }
+    }
+    if answer.status.is_client_error() || answer.status.is_server_error() {
+        if !head {
+            let id = answer.json()["error"]["request_id"].clone();
+            assert_eq!(
+                id,
+                json!(answer.header("x-request-id")),
+                "{at}: the header's id and the body's"
+            );
+        }
+    } else if signed {
+        for name in ["ratelimit-policy", "ratelimit"] {
+            assert!(answer.header(name).is_some(), "{at}: no {name}");
+        }
+    }
+}
+
+/// What the document declares for this status of this request; `None` where it has no such path.
+#[track_caller]
+fn declared_response(answer: &Answer, path: &str) -> Option<&'static Value> {
+    let item = path_item(path)?;
+    let operation = match &item[answer.method.as_str().to_lowercase()] {
+        // Another method: what is declared for the path's own ones, but never a success.
+        Value::Null => {
+            assert!(
+                !answer.status.is_success(),
+                "{} {path} was answered {}",
+                answer.method,
+                answer.status
+            );
+            item.as_object()
+                .unwrap()
+                .values()
+                .find(|operation| operation["operationId"].is_string())
+                .unwrap()
+        }
+        operation => operation,
+    };
+    let response = &operation["responses"][answer.status.as_str()];
+    let told = || {
+        format!(
+            "{} does not declare {}: {:?}",
+            operation["operationId"], answer.status, answer.body
+        )
+    };
+    assert!(response.is_object(), "{}", told());
+    let response = resolved(response);
+    if let (Some(code), Some(codes)) = (answer.code(), response["x-error-codes"].as_array()) {
+        assert!(
+            codes.contains(&json!(code)),
+            "{}: {code} is not one of {codes:?}",
+            operation["operationId"]
+        );
+    }
+    Some(response)
+}
+
+#[track_caller]
+fn headers_are_declared(answer: &Answer, response: &'static Value, at: &str) {
+    let declared = response["headers"].as_object().unwrap();
+    for (name, header) in declared {
+        let header = resolved(header);
+        match answer.header(name) {
+            None => assert!(header["required"] != json!(true), "{at}: no {name}"),
+            Some(value) => {
+                let value = match header["schema"]["type"].as_str() {
+                    Some("integer") => json!(value.parse::<i64>().unwrap_or_else(|_| panic!("{at}: {name}: {value}"))),
+                    _ => json!(value),
+                };
+                validate(&value, &header["schema"], &format!("{at}: header {name}"));
+            }
+        }
+    }
+    // What the document says of an answer's headers is all there is, beside HTTP's own.
+    for name in answer.headers.keys().map(http::HeaderName::as_str) {
+        let http_own = matches!(
+            name,
+            "content-type" | "content-length" | "date" | "transfer-encoding" | "connection"
+        );
+        let known = http_own || declared.keys().any(|declared| declared.eq_ignore_ascii_case(name));
+        assert!(known, "{at}: the header {name} is not declared");
+    }
+}
+
+#[track_caller]
+fn body_is_declared(answer: &Answer, response: &'static Value, at: &str) {
+    let content = response["content"].as_object().unwrap();
+    let content_type = answer
+        .header("content-type")
+        .unwrap_or_else(|| panic!("{at}: no Content-Type"));
+    let declared = content.iter().find(|(declared, _)| *declared == content_type);
+    let (_, media) = declared.unwrap_or_else(|| panic!("{at}: Content-Type {content_type}, declared: {content:?}"));
+    if content_type == "application/json" {
+        body_is(answer, &media["schema"], at);
+    }
+}
+
+#[track_caller]
+fn body_is(answer: &Answer, schema: &Value, at: &str) {
+    assert_eq!(answer.header("content-type"), Some("application/json"), "{at}");
+    validate(&answer.json(), schema, at);
+}
+
+#[track_caller]
+fn validate(value: &Value, schema: &Value, at: &str) {
+    let mut root = schema.clone();
+    if let Some(members) = root.as_object_mut() {
+        members.retain(|name, _| !name.starts_with("x-") && name != "example" && name != "format");
+        members.insert("components".to_owned(), CONTRACT.components.clone());
+    }
+    let validator: Validator = jsonschema::options()
+        .should_validate_formats(true)
+        .build(&root)
+        .unwrap();
+    let errors: Vec<_> = validator
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(
+        errors.is_empty(),
+        "{at}: not as the document says:\n{}\n{value:#}",
+        errors.join("\n")
+    );
+}
+
+/// Nothing of the inside, no secret, and no personal data that its organisation hides.
+#[track_caller]
+fn gives_nothing_away(answer: &Answer, at: &str) {
+    let Ok(text) = std::str::from_utf8(&answer.body) else {
+        return;
+    };
+    let is_ours = answer.target.starts_with(API_ROOT) && answer.header("content-type") == Some("application/json");
+    if !is_ours {
+        return;
+    }
+    for secret in fixture::KEYS.iter().map(|key| key.secret).chain([fixture::MASTER_KEY]) {
+        assert!(!text.contains(secret), "{at}: a secret is in {text}");
+    }
+    // A caller's own words may come back to it.
+    let sent = String::from_utf8_lossy(&answer.sent).into_owned() + &answer.target;
+    for mark in INSIDE.iter().filter(|mark| !sent.contains(**mark)) {
+        assert!(!text.contains(mark), "{at}: {mark:?} is in {text}");
+    }
+    for datum in fixture::NEVER_SHOWN
+        .iter()
+        .filter(|datum| !sent.replace(' ', "").contains(&datum.replace(' ', "")))
+    {
+        assert!(!text.contains(datum), "{at}: {datum:?} is hidden, and in {text}");
+    }
+}
+
+/// Whether `text` matches the whole of `pattern`.
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    Regex::new(&format!("^(?:{pattern})$")).unwrap().is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_byte_for_byte() {
+        let id = |path| operation_id(&Method::GET, path);
+        assert_eq!(
+            id("/api/v1/partner/inspections/1/forms").as_deref(),
+            Some("get_inspection_forms")
+        );
+        for path in [
+            "/api/v1/partner/inspections/",
+            "/api/v1/partner//inspections",
+            "/api/v1/partner/%69nspections",
+        ] {
+            assert_eq!(id(path), None, "{path}");
+        }
+    }
+}

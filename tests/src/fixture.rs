@@ -1,0 +1,329 @@
+//! The small world of the template database: `fixture/world.sql`, and the partners' keys.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use partner_api::secrets::MasterKey;
+use tokio_postgres::Client;
+
+const WORLD: &str = include_str!("../fixture/world.sql");
+
+/// The master key of every test. It seals the secrets below and nothing else in the world.
+pub const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+/// An API key with its secret.
+#[derive(Clone, Copy, Debug)]
+pub struct TestKey {
+    /// The key id.
+    pub id: &'static str,
+    /// The secret.
+    pub secret: &'static str,
+    /// The partner it belongs to.
+    pub partner: &'static str,
+    /// Its scopes.
+    pub scopes: &'static [&'static str],
+    /// Requests a minute.
+    pub rate_limit: i32,
+    /// CIDR blocks; empty admits all.
+    pub allowlist: &'static [&'static str],
+    /// `enforce` or `report`.
+    pub allowlist_mode: &'static str,
+    /// Seconds from the making of the template to its expiry.
+    pub expires_in: Option<i64>,
+    /// Whether it is revoked.
+    pub revoked: bool,
+}
+
+const WRITE: &[&str] = &["test-line:write"];
+
+const fn key(id: &'static str, secret: &'static str, partner: &'static str) -> TestKey {
+    TestKey {
+        id,
+        secret,
+        partner,
+        scopes: &[],
+        rate_limit: 100_000,
+        allowlist: &[],
+        allowlist_mode: "enforce",
+        expires_in: None,
+        revoked: false,
+    }
+}
+
+/// Everything granted, with `test-line:write`; a limit that no test reaches.
+pub const ALPHA: TestKey = TestKey {
+    scopes: WRITE,
+    ..key(
+        "vip_test_ALPHAAAAAAAAAAAAAAAAAA",
+        "ALPHAALPHAALPHAALPHAALPHAALPHA22",
+        partners::ALPHA,
+    )
+};
+/// Two branches of the MASKED organisation, one of them closed; no scope.
+pub const BETA: TestKey = key(
+    "vip_test_BETAAAAAAAAAAAAAAAAAAA",
+    "BETABETABETABETABETABETABETABETA",
+    partners::BETA,
+);
+/// Nothing granted, with the scope.
+pub const GAMMA: TestKey = TestKey {
+    scopes: WRITE,
+    ..key(
+        "vip_test_GAMMAAAAAAAAAAAAAAAAAA",
+        "GAMMAGAMMAGAMMAGAMMAGAMMAGAMMA22",
+        partners::GAMMA,
+    )
+};
+/// The FULL organisation, with the scope and the default limit of 60.
+pub const DELTA: TestKey = TestKey {
+    scopes: WRITE,
+    rate_limit: 60,
+    ..key(
+        "vip_test_DELTAAAAAAAAAAAAAAAAAA",
+        "DELTADELTADELTADELTADELTADELTA22",
+        partners::DELTA,
+    )
+};
+/// Alpha's second key: what belongs to the partner, and not to the key, is shared with [`ALPHA`].
+pub const ALPHA_ROTATED: TestKey = TestKey {
+    scopes: WRITE,
+    ..key(
+        "vip_test_ALPHAROTATEDAAAAAAAAAA",
+        "ROTATEDROTATEDROTATEDROTATED2222",
+        partners::ALPHA,
+    )
+};
+/// Revoked.
+pub const REVOKED: TestKey = TestKey {
+    revoked: true,
+    ..key(
+        "vip_test_REVOKEDAAAAAAAAAAAAAAA",
+        "REVOKEDREVOKEDREVOKEDREVOKED2222",
+        partners::ALPHA,
+    )
+};
+/// Expired a minute before the template was made.
+pub const EXPIRED: TestKey = TestKey {
+    expires_in: Some(-60),
+    ..key(
+        "vip_test_EXPIREDAAAAAAAAAAAAAAA",
+        "EXPIREDEXPIREDEXPIREDEXPIRED2222",
+        partners::ALPHA,
+    )
+};
+/// Of a partner that is disabled.
+pub const DISABLED: TestKey = key(
+    "vip_test_EPSILONAAAAAAAAAAAAAAA",
+    "EPSILONEPSILONEPSILONEPSILON2222",
+    partners::EPSILON,
+);
+/// Of the other environment.
+pub const LIVE: TestKey = key(
+    "vip_live_ALPHAAAAAAAAAAAAAAAAAA",
+    "LIVELIVELIVELIVELIVELIVELIVELIVE",
+    partners::ALPHA,
+);
+/// Admits 192.0.2.0/24 and 127.0.0.7 alone.
+pub const ALLOWLISTED: TestKey = TestKey {
+    allowlist: &["192.0.2.0/24", "127.0.0.7/32"],
+    ..key(
+        "vip_test_ALLOWLISTEDAAAAAAAAAAA",
+        "ALLOWLISTEDALLOWLISTEDALLOWLIST2",
+        partners::ALPHA,
+    )
+};
+/// The same list, reported only.
+pub const REPORTED: TestKey = TestKey {
+    allowlist: &["192.0.2.0/24"],
+    allowlist_mode: "report",
+    ..key(
+        "vip_test_REPORTEDAAAAAAAAAAAAAA",
+        "REPORTEDREPORTEDREPORTEDREPORTED",
+        partners::ALPHA,
+    )
+};
+/// Three requests a minute.
+pub const THREE_A_MINUTE: TestKey = TestKey {
+    rate_limit: 3,
+    ..key(
+        "vip_test_THREEAMINUTEAAAAAAAAAA",
+        "THREEAMINUTETHREEAMINUTETHREEAMI",
+        partners::ALPHA,
+    )
+};
+
+/// Every key of the world.
+pub const KEYS: &[TestKey] = &[
+    ALPHA,
+    BETA,
+    GAMMA,
+    DELTA,
+    ALPHA_ROTATED,
+    REVOKED,
+    EXPIRED,
+    DISABLED,
+    LIVE,
+    ALLOWLISTED,
+    REPORTED,
+    THREE_A_MINUTE,
+];
+
+/// Ids of partners.
+pub mod partners {
+    /// Sees everything.
+    pub const ALPHA: &str = "01974d1c-0000-7c00-8000-00000000000a";
+    /// Sees two branches.
+    pub const BETA: &str = "01974d1c-0000-7c00-8000-00000000000b";
+    /// Sees nothing.
+    pub const GAMMA: &str = "01974d1c-0000-7c00-8000-00000000000c";
+    /// Sees one organisation.
+    pub const DELTA: &str = "01974d1c-0000-7c00-8000-00000000000d";
+    /// Disabled.
+    pub const EPSILON: &str = "01974d1c-0000-7c00-8000-00000000000e";
+}
+
+/// Ids of organisations.
+pub mod organizations {
+    /// `pii_mode` NONE.
+    pub const NONE: &str = "01974d1a-7c00-7a00-8000-000000000001";
+    /// `pii_mode` MASKED.
+    pub const MASKED: &str = "01974d1a-7c00-7a00-8000-000000000002";
+    /// `pii_mode` FULL.
+    pub const FULL: &str = "01974d1a-7c00-7a00-8000-000000000003";
+}
+
+/// Ids of branches.
+pub mod branches {
+    /// KAP-01 of NONE, in Ankara.
+    pub const KAP_01: &str = "01974d1b-0a80-7b00-8000-000000000011";
+    /// IZMIR-01 of MASKED.
+    pub const IZMIR_01: &str = "01974d1b-0a80-7b00-8000-000000000021";
+    /// ANK-01 of MASKED.
+    pub const ANK_01: &str = "01974d1b-0a80-7b00-8000-000000000022";
+    /// ESK-01 of MASKED, closed.
+    pub const ESK_01: &str = "01974d1b-0a80-7b00-8000-000000000023";
+    /// IST-02 of FULL.
+    pub const IST_02: &str = "01974d1b-0a80-7b00-8000-000000000032";
+}
+
+/// Ids of inspections, by what they are.
+pub mod inspections {
+    /// NONE, published.
+    pub const NONE_PUBLISHED: &str = "0197c2a4-6f00-7e00-8000-000000000101";
+    /// NONE, archived.
+    pub const NONE_ARCHIVED: &str = "0197c2a4-6f00-7e00-8000-000000000102";
+    /// MASKED at IZMIR-01, published, with forms, photos and PDF.
+    pub const PUBLISHED: &str = "0197c2a4-6f00-7e00-8000-000000000201";
+    /// MASKED at IZMIR-01, published without a public slug.
+    pub const WITHOUT_SLUG: &str = "0197c2a4-6f00-7e00-8000-000000000202";
+    /// MASKED at IZMIR-01, archived.
+    pub const ARCHIVED: &str = "0197c2a4-6f00-7e00-8000-000000000203";
+    /// MASKED at IZMIR-01, cancelled.
+    pub const CANCELLED: &str = "0197c2a4-6f00-7e00-8000-000000000204";
+    /// MASKED at IZMIR-01, a draft of an hour ago, plate 35 OPN 205.
+    pub const DRAFT: &str = "0197c2a4-6f00-7e00-8000-000000000205";
+    /// MASKED at IZMIR-01, in review.
+    pub const IN_REVIEW: &str = "0197c2a4-6f00-7e00-8000-000000000206";
+    /// MASKED at IZMIR-01, sent back to the inspector three hours after it was begun, plate 35 DUZ 207.
+    pub const REVISION_REQUESTED: &str = "0197c2a4-6f00-7e00-8000-000000000207";
+    /// MASKED at IZMIR-01, its cancellation asked for.
+    pub const CANCEL_REQUESTED: &str = "0197c2a4-6f00-7e00-8000-000000000208";
+    /// MASKED at IZMIR-01, a draft of 25 hours ago, plate 35 OLD 209.
+    pub const OLD_DRAFT: &str = "0197c2a4-6f00-7e00-8000-000000000209";
+    /// MASKED at ANK-01, published: outside beta's branches.
+    pub const OTHER_BRANCH: &str = "0197c2a4-6f00-7e00-8000-000000000211";
+    /// FULL, published.
+    pub const FULL_PUBLISHED: &str = "0197c2a4-6f00-7e00-8000-000000000301";
+    /// FULL, a draft of an hour ago, plate 34 OPN 305; its vehicle has no registered power.
+    pub const FULL_DRAFT: &str = "0197c2a4-6f00-7e00-8000-000000000305";
+    /// Nothing.
+    pub const UNKNOWN: &str = "0197c2a4-6f00-7e00-8000-000000000999";
+    /// Those that partners do not see.
+    pub const INVISIBLE: [&str; 4] = [DRAFT, IN_REVIEW, REVISION_REQUESTED, CANCEL_REQUESTED];
+}
+
+/// Personal data of reports whose organisation does not show it in full: no answer may hold any of it.
+pub const NEVER_SHOWN: &[&str] = &[
+    "0532 111",
+    "532) 111",
+    "532 111",
+    "10000000146",
+    "100 000 001 46",
+    "0533 222",
+    "0533.222",
+    "WVWZZZAUZLW000101",
+    "VF1RJA00068000102",
+    "NM0GXXTTPGL000201",
+    "NMTKZ3BE80R000202",
+    "NLHBA51CAHZ000203",
+    "ZFA3560000J000204",
+    "W0L0SDL6884000211",
+    "06NNE101",
+    "06 NNE 101",
+    "35MSK201",
+    "35 MSK 201",
+    "35MSK202",
+    "35MSK203",
+    "35MSK204",
+    "06MSK211",
+    "photos/20103",
+    "photos/20104",
+    "photos/20105",
+];
+
+/// Objects that the world's rows name, key and content.
+pub const OBJECTS: &[(&str, &[u8], &str)] = &[
+    ("photos/20101.jpg", b"a picture of a scratch", "image/jpeg"),
+    ("photos/20102.jpg", b"a picture of a car", "image/jpeg"),
+    ("thumbs/20101.jpg", b"a small picture", "image/jpeg"),
+    (
+        "reports/0197c2a4-6f00-7e00-8000-000000000101.pdf",
+        b"%PDF-1.7 report 101",
+        "application/pdf",
+    ),
+    (
+        "reports/0197c2a4-6f00-7e00-8000-000000000201.pdf",
+        b"%PDF-1.7 report 201",
+        "application/pdf",
+    ),
+];
+
+/// The master key, ready.
+pub fn master_key() -> MasterKey {
+    MasterKey::from_hex(MASTER_KEY, "the fixture").unwrap()
+}
+
+/// Fills a migrated database.
+pub async fn fill(client: &Client) {
+    client.batch_execute(WORLD).await.unwrap();
+    let master_key = master_key();
+    for key in KEYS {
+        let (nonce, ciphertext) = master_key.seal(key.id, &key.secret.parse().unwrap()).unwrap();
+        let environment = if key.id.starts_with("vip_live_") {
+            "live"
+        } else {
+            "test"
+        };
+        let now: DateTime<Utc> = Utc::now();
+        let partner: uuid::Uuid = key.partner.parse().unwrap();
+        client
+            .execute(
+                "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext, scopes, \
+                 rate_limit, allowlist, allowlist_mode, expires_at, revoked_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                &[
+                    &key.id,
+                    &partner,
+                    &environment,
+                    &nonce.as_slice(),
+                    &ciphertext,
+                    &key.scopes,
+                    &key.rate_limit,
+                    &key.allowlist,
+                    &key.allowlist_mode,
+                    &key.expires_in.map(|seconds| now + TimeDelta::seconds(seconds)),
+                    &key.revoked.then_some(now),
+                ],
+            )
+            .await
+            .unwrap();
+    }
+}

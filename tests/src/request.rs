@@ -1,0 +1,242 @@
+//! A request spelled out to the byte, for what the client would never send.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{HeaderName, HeaderValue, Method};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use hyper::body::Frame;
+use partner_api_signing::{
+    Canonical, HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, body_sha256, canonical_query,
+    nonce_from, sign, split_target,
+};
+
+use crate::fixture::TestKey;
+
+/// What travels as a request's body.
+pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+#[derive(Clone, Debug)]
+enum Sending {
+    /// Nothing at all.
+    None,
+    /// With its length in front.
+    Whole(Bytes),
+    /// In chunks, without a length.
+    Chunks(Vec<Bytes>),
+    /// These bytes, and then nothing for ever.
+    Stalled(Bytes),
+}
+
+/// A request to be sent with [`Service::send`](crate::Service::send).
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub(crate) method: Method,
+    pub(crate) target: String,
+    pub(crate) from: Option<IpAddr>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    removed: Vec<&'static str>,
+    body: Sending,
+    key: Option<TestKey>,
+    clock_offset: i64,
+    nonce: Option<String>,
+}
+
+impl Request {
+    /// Of any method, unsigned, without a body. `target` is sent as it stands.
+    pub fn new(method: &str, target: &str) -> Self {
+        Self {
+            method: Method::from_bytes(method.as_bytes()).unwrap(),
+            target: target.to_owned(),
+            from: None,
+            headers: Vec::new(),
+            removed: Vec::new(),
+            body: Sending::None,
+            key: None,
+            clock_offset: 0,
+            nonce: None,
+        }
+    }
+
+    /// A GET, unsigned.
+    pub fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    /// A POST of JSON, unsigned.
+    pub fn post(target: &str, body: impl Into<Bytes>) -> Self {
+        Self::new("POST", target)
+            .body(body)
+            .header("content-type", "application/json")
+    }
+
+    /// With another method.
+    #[must_use]
+    pub fn with_method(mut self, method: &str) -> Self {
+        self.method = Method::from_bytes(method.as_bytes()).unwrap();
+        self
+    }
+
+    /// With one more query parameter.
+    #[must_use]
+    pub fn with_query(mut self, query: &str) -> Self {
+        self.target.push(if self.target.contains('?') { '&' } else { '?' });
+        self.target.push_str(query);
+        self
+    }
+
+    /// With a body whose length is announced.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = Sending::Whole(body.into());
+        self
+    }
+
+    /// The same body, but in chunks of at most `size` bytes and without a length.
+    #[must_use]
+    pub fn chunked(mut self, size: usize) -> Self {
+        let body = self.sent();
+        self.body = Sending::Chunks(body.chunks(size).map(|chunk| body.slice_ref(chunk)).collect());
+        self
+    }
+
+    /// The same body, but without an end: what comes after it is waited for in vain.
+    #[must_use]
+    pub fn stalled(mut self) -> Self {
+        self.body = Sending::Stalled(self.sent());
+        self
+    }
+
+    /// Signed by this key.
+    #[must_use]
+    pub fn signed_by(mut self, key: &TestKey) -> Self {
+        self.key = Some(*key);
+        self
+    }
+
+    /// Signed by a clock that is ahead by so many seconds.
+    #[must_use]
+    pub fn clock_ahead_by(mut self, seconds: i64) -> Self {
+        self.clock_offset = seconds;
+        self
+    }
+
+    /// With this nonce in place of a fresh one.
+    #[must_use]
+    pub fn nonce(mut self, nonce: &str) -> Self {
+        self.nonce = Some(nonce.to_owned());
+        self
+    }
+
+    /// With one more header, beside a signature header of this name.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((
+            name.parse().unwrap(),
+            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+        ));
+        self
+    }
+
+    /// Without a signature header that it would have.
+    #[must_use]
+    pub fn without(mut self, name: &'static str) -> Self {
+        self.removed.push(name);
+        self
+    }
+
+    /// With another value of a signature header than the right one.
+    #[must_use]
+    pub fn with(self, name: &'static str, value: &str) -> Self {
+        self.without(name).header(name, value)
+    }
+
+    /// From this address of the machine.
+    #[must_use]
+    pub fn from(mut self, address: &str) -> Self {
+        self.from = Some(address.parse().unwrap());
+        self
+    }
+
+    /// The body's bytes.
+    pub(crate) fn sent(&self) -> Bytes {
+        match &self.body {
+            Sending::None => Bytes::new(),
+            Sending::Whole(bytes) | Sending::Stalled(bytes) => bytes.clone(),
+            Sending::Chunks(chunks) => chunks.concat().into(),
+        }
+    }
+
+    /// The canonical string, with the values of the other signature headers.
+    fn canonical(&self, timestamp: &str, nonce: &str) -> String {
+        let (path, query) = split_target(&self.target);
+        Canonical {
+            method: self.method.as_str(),
+            path,
+            // One without canonical form is refused before its signature is looked at.
+            canonical_query: &canonical_query(query.as_bytes()).unwrap_or_default(),
+            timestamp,
+            nonce,
+            body_sha256: &body_sha256(&self.sent()),
+        }
+        .render()
+    }
+
+    /// As hyper sends it, signed now.
+    pub(crate) fn build(&self, host: &str) -> hyper::Request<Body> {
+        let mut request = hyper::Request::new(self.hyper_body());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self
+            .target
+            .parse()
+            .unwrap_or_else(|error| panic!("{}: {error}", self.target));
+        let headers = request.headers_mut();
+        headers.append("host", host.parse().unwrap());
+        if let Some(key) = &self.key {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let timestamp = now.saturating_add_signed(self.clock_offset).to_string();
+            let nonce = self.nonce.clone().unwrap_or_else(|| nonce_from(&rand::random()));
+            let signature = sign(&key.secret.parse().unwrap(), &self.canonical(&timestamp, &nonce));
+            let values = [
+                (HEADER_KEY_ID, key.id),
+                (HEADER_TIMESTAMP, &timestamp),
+                (HEADER_NONCE, &nonce),
+                (HEADER_SIGNATURE, &signature),
+            ];
+            for (name, value) in values {
+                if !self.removed.contains(&name) {
+                    headers.append(name, value.parse().unwrap());
+                }
+            }
+        }
+        for (name, value) in &self.headers {
+            headers.append(name, value.clone());
+        }
+        let unmeasured = matches!(self.body, Sending::Chunks(_) | Sending::Stalled(_));
+        if unmeasured && !headers.contains_key("content-length") {
+            // Said explicitly: hyper leaves a body of a GET out otherwise.
+            headers.insert("transfer-encoding", HeaderValue::from_static("chunked"));
+        }
+        request
+    }
+
+    fn hyper_body(&self) -> Body {
+        match self.body.clone() {
+            Sending::None => Empty::new().boxed_unsync(),
+            Sending::Whole(bytes) => Full::new(bytes).boxed_unsync(),
+            Sending::Chunks(chunks) => StreamBody::new(stream::iter(chunks).map(frame)).boxed_unsync(),
+            Sending::Stalled(bytes) => {
+                let stream = stream::iter([bytes]).map(frame).chain(stream::pending());
+                StreamBody::new(stream).boxed_unsync()
+            }
+        }
+    }
+}
+
+fn frame(bytes: Bytes) -> Result<Frame<Bytes>, Infallible> {
+    Ok(Frame::data(bytes))
+}

@@ -1,0 +1,260 @@
+//! A service of one test, over a database of its own.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt;
+use hyper_util::rt::TokioIo;
+use partner_api::db::pool::{self, PoolSettings};
+use partner_api::front_door::address::TrustedProxies;
+use partner_api::secrets::purpose;
+use partner_api::server::{self, RunningServer, ServerParts};
+use partner_api::storage::Storage;
+use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
+use partner_api_signing::Environment;
+use serde_json::Value;
+use tokio::net::TcpSocket;
+
+use crate::answer::Answer;
+use crate::cluster::{self, Database};
+use crate::contract;
+use crate::fixture::{self, OBJECTS, TestKey};
+use crate::request::Request;
+
+/// What an operator could set, as tests want it by default.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The deployment's environment.
+    pub environment: Environment,
+    /// Requests a minute and address; 0 is off.
+    pub ip_limit: u32,
+    /// Proxies that are believed.
+    pub trusted_proxies: TrustedProxies,
+    /// The time in which a body must have arrived.
+    pub body_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            environment: Environment::Test,
+            ip_limit: 0,
+            trusted_proxies: TrustedProxies::default(),
+            body_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A running service with the world of [`fixture`]. It ends, and its database goes, with this value.
+pub struct Service {
+    /// Where it is.
+    pub base_url: String,
+    /// A session of the test's own in the service's database.
+    pub db: tokio_postgres::Client,
+    seen: Arc<Mutex<Option<Answer>>>,
+    config: tokio_postgres::Config,
+    running: RunningServer,
+    // In this order: what uses the database ends before it is dropped.
+    _folder: tempfile::TempDir,
+    database: Option<Arc<Database>>,
+}
+
+impl Service {
+    /// With the default [`Options`].
+    pub async fn start() -> Self {
+        Self::start_with(Options::default()).await
+    }
+
+    /// With these options.
+    pub async fn start_with(options: Options) -> Self {
+        let database = Database::create().await;
+        Self::start_over(database.config(), Some(Arc::new(database)), options).await
+    }
+
+    /// Another service over the same database.
+    pub async fn replica(&self) -> Self {
+        Self::start_over(self.config.clone(), self.database.clone(), Options::default()).await
+    }
+
+    /// Over a database that the test has made itself, and that stays when the service ends.
+    pub async fn start_on(config: tokio_postgres::Config) -> Self {
+        Self::start_over(config, None, Options::default()).await
+    }
+
+    async fn start_over(config: tokio_postgres::Config, database: Option<Arc<Database>>, options: Options) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = folder.path().to_owned();
+        let master_key = fixture::master_key();
+        let link_key = master_key.derive(purpose::LINKS);
+        let few = |size| PoolSettings {
+            size,
+            ..PoolSettings::default()
+        };
+        let parts = ServerParts {
+            listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+            public_url: None,
+            environment: options.environment,
+            pool: pool::pool(config.clone(), &few(6)).unwrap(),
+            admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
+            storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
+            master_key,
+            ip_limit: options.ip_limit,
+            trusted_proxies: options.trusted_proxies,
+            body_timeout: options.body_timeout,
+            request_timeout: Duration::from_secs(20),
+        };
+        let running = server::start(parts).await.unwrap_or_else(|error| panic!("{error}"));
+        for (key, bytes, content_type) in OBJECTS {
+            running
+                .context
+                .storage
+                .put(key, (*bytes).into(), content_type)
+                .await
+                .unwrap();
+        }
+        let db = cluster::connect(&config).await;
+        let base_url = running.public_url.clone();
+        Self {
+            base_url,
+            db,
+            seen: Arc::default(),
+            config,
+            running,
+            _folder: folder,
+            database,
+        }
+    }
+
+    /// The generated client, of this key. It tries once; every answer is checked, and the last one is [`last`](Self::last).
+    pub fn client(&self, key: &TestKey) -> Client {
+        let (seen, base_url) = (self.seen.clone(), self.base_url.clone());
+        let observer = move |exchange: &Exchange| {
+            let answer = answer(exchange, &base_url);
+            contract::check(&answer);
+            *seen.lock().unwrap() = Some(answer);
+        };
+        let connector = Connector::new(&self.base_url, key.id, key.secret).unwrap();
+        connector
+            .retry(RetryPolicy::never())
+            .observer(observer)
+            .connect()
+            .unwrap()
+    }
+
+    /// The answer that a [`client`](Self::client) got last.
+    #[track_caller]
+    pub fn last(&self) -> Answer {
+        self.seen.lock().unwrap().clone().expect("a client had an answer")
+    }
+
+    /// A GET, signed by this key.
+    pub async fn get(&self, key: &TestKey, target: &str) -> Answer {
+        self.send(Request::get(target).signed_by(key)).await
+    }
+
+    /// A POST of a measurement, signed by this key. The bytes are sent as they are.
+    pub async fn measure(&self, key: &TestKey, package: impl Into<bytes::Bytes>) -> Answer {
+        self.send(Request::post("/api/v1/partner/test-line/measurements", package).signed_by(key))
+            .await
+    }
+
+    /// Sends a request over a connection of its own; the answer is checked against the document.
+    pub async fn send(&self, request: Request) -> Answer {
+        let answer = self.exchange(&request).await;
+        contract::check(&answer);
+        answer
+    }
+
+    async fn exchange(&self, request: &Request) -> Answer {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket
+            .bind(SocketAddr::new(
+                request.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+                0,
+            ))
+            .unwrap();
+        let stream = socket.connect(self.running.address).await.unwrap();
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        // How the connection ends is seen in the answer, or in its absence.
+        tokio::spawn(connection);
+        let response = sender
+            .send_request(request.build(&self.running.address.to_string()))
+            .await;
+        let response = response.unwrap_or_else(|error| panic!("{} {}: {error:?}", request.method, request.target));
+        let (head, body) = response.into_parts();
+        let path = request.target.split('?').next().unwrap();
+        Answer {
+            method: request.method.clone(),
+            target: request.target.clone(),
+            sent: request.sent(),
+            base_url: self.base_url.clone(),
+            operation: contract::operation_id(&request.method, path),
+            status: head.status,
+            headers: head.headers,
+            body: body.collect().await.unwrap().to_bytes(),
+        }
+    }
+
+    /// From here on the service has no database, and [`db`](Self::db) is dead.
+    pub async fn cut_off_from_database(&self) {
+        self.database
+            .as_ref()
+            .expect("a database of the harness")
+            .cut_off()
+            .await;
+    }
+
+    /// How to connect to its database.
+    pub fn database(&self) -> tokio_postgres::Config {
+        self.config.clone()
+    }
+
+    /// Waits until `condition` holds, at most the 5 seconds that a change of keys and grants may take.
+    pub async fn within_five_seconds(&self, condition: impl AsyncFn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !condition().await {
+            assert!(Instant::now() < deadline, "not within 5 s");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The rows of a query, each an object.
+    pub async fn rows(&self, query: &str) -> Value {
+        let aggregated = format!("SELECT coalesce(jsonb_agg(to_jsonb(q)), '[]') FROM ({query}) AS q");
+        self.db
+            .query_one(&aggregated, &[])
+            .await
+            .unwrap_or_else(|error| panic!("{query}: {error:?}"))
+            .get(0)
+    }
+
+    /// How many rows a table has that pass a condition.
+    pub async fn count(&self, from_where: &str) -> i64 {
+        let query = format!("SELECT count(*) FROM {from_where}");
+        self.db
+            .query_one(&query, &[])
+            .await
+            .unwrap_or_else(|error| panic!("{query}: {error:?}"))
+            .get(0)
+    }
+}
+
+fn answer(exchange: &Exchange, base_url: &str) -> Answer {
+    let query = exchange
+        .url
+        .query()
+        .map_or_else(String::new, |query| format!("?{query}"));
+    Answer {
+        method: exchange.method.clone(),
+        target: format!("{}{query}", exchange.url.path()),
+        sent: exchange.request_body.clone(),
+        base_url: base_url.to_owned(),
+        operation: Some(exchange.operation_id.to_owned()),
+        status: exchange.status,
+        headers: exchange.headers.clone(),
+        body: exchange.body.clone(),
+    }
+}

@@ -1,0 +1,184 @@
+//! Answers as files: `snapshots/<operation id>/<case>.snap`.
+//!
+//! A snapshot's header has `info` with `operation`, `status` and, of an error, `code`: what the coverage gate reads. What
+//! differs from run to run is replaced by its name in brackets, after its shape was checked.
+
+use std::path::Path;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use regex::{Captures, Regex};
+use serde_json::{Map, Value, json};
+
+use crate::answer::Answer;
+use crate::contract::is_like;
+
+/// Headers that are part of the contract.
+const SHOWN_HEADERS: &[&str] = &[
+    "allow",
+    "content-type",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "x-idempotency-payload-mismatch",
+    "x-request-id",
+];
+
+const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+const UUID_V7: &str = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
+const TIME: &str = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z";
+const UNIX_TIME: &str = r"\d{10}";
+
+impl Answer {
+    /// Compares with the snapshot of this case, whose name is a sentence. An answer to no operation belongs to `front_door`.
+    #[track_caller]
+    pub fn snapshot(&self, case: &str) {
+        let folder = self.operation.as_deref().unwrap_or("front_door");
+        let mut info = json!({ "operation": folder, "status": self.status.as_u16() });
+        if let Some(code) = self.code() {
+            info["code"] = json!(code);
+        }
+        let mut settings = insta::Settings::new();
+        settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../snapshots").join(folder));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.set_description(case.replace('_', " "));
+        settings.set_info(&info);
+        settings.bind(|| insta::assert_snapshot!(case, self.shown()));
+    }
+
+    /// The answer as a snapshot shows it.
+    #[track_caller]
+    fn shown(&self) -> String {
+        let mut lines = vec![format!("{} {}", self.method, self.target)];
+        if !self.sent.is_empty() {
+            lines.push(match serde_json::from_slice::<Value>(&self.sent) {
+                Ok(json) if self.sent.len() < 4096 => pretty(&json),
+                _ if self.sent.len() < 256 => String::from_utf8_lossy(&self.sent).into_owned(),
+                _ => format!("[{} bytes]", self.sent.len()),
+            });
+        }
+        lines.push(String::new());
+        lines.push(self.status.to_string());
+        for name in SHOWN_HEADERS {
+            if let Some(value) = self.header(name) {
+                lines.push(format!("{name}: {}", shown_header(name, value)));
+            }
+        }
+        if !self.body.is_empty() {
+            lines.push(String::new());
+            lines.push(if self.header("content-type") == Some("application/json") {
+                pretty(&self.redacted("", self.json()))
+            } else {
+                format!("[{} bytes]", self.body.len())
+            });
+        }
+        lines.join("\n")
+    }
+
+    /// A value with what differs from run to run replaced; `name` is its member's name.
+    #[track_caller]
+    fn redacted(&self, name: &str, value: Value) -> Value {
+        match value {
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, value)| (name.clone(), self.redacted(&name, value)))
+                .collect::<Map<_, _>>()
+                .into(),
+            Value::Array(items) => items.into_iter().map(|item| self.redacted(name, item)).collect(),
+            Value::String(text) => self.redacted_text(name, &text).into(),
+            other => other,
+        }
+    }
+
+    #[track_caller]
+    fn redacted_text(&self, name: &str, text: &str) -> String {
+        let shape = |pattern: &str, shown: &str| {
+            assert!(is_like(text, pattern), "{name} is not of the shape of {shown}: {text}");
+            shown.to_owned()
+        };
+        match name {
+            "request_id" => shape(UUID, "[uuid]"),
+            "measurement_id" => shape(UUID_V7, "[uuid v7]"),
+            "server_time" | "expires_at" => shape(TIME, "[time]"),
+            "next_cursor" => shape("[A-Za-z0-9_-]{16,1024}", "[cursor]"),
+            "url" | "thumb_url" => {
+                shape(
+                    &format!(
+                        r"{}/files/[a-z0-9/]+\.[a-z]+\?expires={UNIX_TIME}&signature=[A-Za-z0-9_-]{{43,64}}",
+                        self.base_url
+                    ),
+                    "",
+                );
+                let (file, _) = text.split_once('?').unwrap();
+                file.replace(&self.base_url, "[base]") + "?expires=[unix time]&signature=[signature]"
+            }
+            "message" => without_the_present(&text.replace(&self.base_url, "[base]")),
+            _ => text.replace(&self.base_url, "[base]"),
+        }
+    }
+}
+
+/// Times of today replaced; those of an example stay.
+fn without_the_present(text: &str) -> String {
+    let now = Utc::now();
+    let is_near = |time: Option<DateTime<Utc>>| time.is_some_and(|time| (time - now).abs() < TimeDelta::days(1));
+    let replaced = Regex::new(TIME).unwrap().replace_all(text, |found: &Captures<'_>| {
+        if is_near(found[0].parse().ok()) {
+            "[time]".to_owned()
+        } else {
+            found[0].to_owned()
+        }
+    });
+    let unix_time = Regex::new(&format!(r"\b{UNIX_TIME}\b")).unwrap();
+    let seconds = |text: &str| DateTime::from_timestamp(text.parse().ok()?, 0);
+    unix_time
+        .replace_all(&replaced, |found: &Captures<'_>| {
+            if is_near(seconds(&found[0])) {
+                "[unix time]".to_owned()
+            } else {
+                found[0].to_owned()
+            }
+        })
+        .into_owned()
+}
+
+#[track_caller]
+fn shown_header(name: &str, value: &str) -> String {
+    let shape = |pattern: &str| assert!(is_like(value, pattern), "{name}: {value}");
+    match name {
+        "x-request-id" => {
+            shape(UUID);
+            "[uuid]".to_owned()
+        }
+        "retry-after" => {
+            shape("[1-9]|[1-5][0-9]|60");
+            "[seconds]".to_owned()
+        }
+        "ratelimit" => {
+            shape("\"default\";r=[0-9]+;t=([1-9]|[1-5][0-9]|60)");
+            let (left, _) = value.rsplit_once('=').unwrap();
+            format!("{left}=[seconds]")
+        }
+        _ => value.to_owned(),
+    }
+}
+
+/// With members in alphabetical order, whatever order JSON objects are kept in.
+fn pretty(value: &Value) -> String {
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Object(members) => {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_by_key(|(name, _)| name.as_str());
+                members
+                    .into_iter()
+                    .map(|(name, value)| (name.clone(), sorted(value)))
+                    .collect::<Map<_, _>>()
+                    .into()
+            }
+            Value::Array(items) => items.iter().map(sorted).collect(),
+            other => other.clone(),
+        }
+    }
+    format!("{:#}", sorted(value))
+}

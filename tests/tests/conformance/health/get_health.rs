@@ -1,0 +1,71 @@
+use partner_api_client::describe;
+use partner_api_tests::fixture::partners;
+use partner_api_tests::{ALPHA, GAMMA, Request, Service};
+
+const HEALTH: &str = "/api/v1/partner/health";
+
+#[tokio::test]
+async fn a_partner_is_told_who_it_is_and_what_time_it_is() {
+    let service = Service::start().await;
+    let health = service.client(&ALPHA).get_health().send().await.unwrap();
+    service
+        .last()
+        .snapshot("a_partner_is_told_who_it_is_and_what_time_it_is");
+    assert_eq!(health.partner.to_string(), partners::ALPHA);
+    assert!((chrono::Utc::now() - health.server_time).num_seconds().abs() <= 5);
+}
+
+#[tokio::test]
+async fn a_partner_without_grants_is_answered_too() {
+    let service = Service::start().await;
+    let health = service.client(&GAMMA).get_health().send().await.unwrap();
+    assert_eq!(health.partner.to_string(), partners::GAMMA);
+}
+
+#[tokio::test]
+async fn it_answers_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    service.get(&ALPHA, HEALTH).await.assert_status(200);
+    service
+        .get(&ALPHA, "/api/v1/partner/organizations")
+        .await
+        .assert_refused(503, "service_unavailable");
+}
+
+#[tokio::test]
+async fn a_nonce_works_once_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    let request = Request::get(HEALTH).signed_by(&ALPHA).nonce("health-without-database");
+    service.send(request.clone()).await.assert_status(200);
+    service.send(request).await.assert_refused(401, "replay_detected");
+}
+
+#[tokio::test]
+async fn a_query_parameter_is_refused_for_it_has_none() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, "/api/v1/partner/health?verbose=1").await;
+    answer.assert_refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn another_method_is_told_which_one_there_is() {
+    let service = Service::start().await;
+    let answer = service.send(Request::post(HEALTH, "{}").signed_by(&ALPHA)).await;
+    answer.assert_refused(405, "method_not_allowed");
+    assert_eq!(answer.header("allow"), Some("GET"));
+    assert_eq!(answer.header("ratelimit-policy"), Some("\"default\";q=100000;w=60"));
+}
+
+#[tokio::test]
+async fn a_wrong_secret_is_explained_to_the_client() {
+    let service = Service::start().await;
+    let thief = partner_api_tests::TestKey {
+        secret: "WRONGWRONGWRONGWRONGWRONGWRONGWR",
+        ..ALPHA
+    };
+    let error = service.client(&thief).get_health().send().await.unwrap_err();
+    assert_eq!(describe(&error).code(), Some("invalid_signature"));
+    service.last().assert_refused(401, "invalid_signature");
+}

@@ -1,0 +1,162 @@
+use partner_api_tests::fixture::{self, inspections};
+use partner_api_tests::{ALPHA, BETA, GAMMA, Request, Service};
+
+fn path(id: &str) -> String {
+    format!("/api/v1/partner/inspections/{id}")
+}
+
+#[tokio::test]
+async fn a_report_is_shown_with_masked_personal_data() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection()
+        .id(inspections::PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("a_report_is_shown_with_masked_personal_data");
+}
+
+#[tokio::test]
+async fn a_report_is_shown_without_personal_data() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection()
+        .id(inspections::NONE_PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("a_report_is_shown_without_personal_data");
+}
+
+#[tokio::test]
+async fn a_report_is_shown_with_plain_personal_data() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection()
+        .id(inspections::FULL_PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    let answer = service.last();
+    answer.snapshot("a_report_is_shown_with_plain_personal_data");
+    assert_eq!(answer.json()["vehicle"]["plate_masked"], "34 FUL 301");
+    assert_eq!(answer.json()["summary"], "Sahibi 0534 333 03 01.");
+}
+
+#[tokio::test]
+async fn archived_and_cancelled_reports_are_shown() {
+    let service = Service::start().await;
+    for (id, status) in [
+        (inspections::ARCHIVED, "archived"),
+        (inspections::CANCELLED, "cancelled"),
+    ] {
+        let answer = service.get(&ALPHA, &path(id)).await;
+        assert_eq!(answer.assert_status(200).json()["status"], status);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_seen_answers_like_what_does_not_exist() {
+    let service = Service::start().await;
+    let unknown = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
+    unknown
+        .assert_refused(404, "not_found")
+        .snapshot("an_unknown_report_is_not_found");
+    for id in inspections::INVISIBLE {
+        let hidden = service.get(&ALPHA, &path(id)).await;
+        assert_eq!(
+            hidden.assert_refused(404, "not_found").message(),
+            unknown.message(),
+            "{id}"
+        );
+    }
+    for (key, id) in [
+        (&BETA, inspections::OTHER_BRANCH),
+        (&BETA, inspections::FULL_PUBLISHED),
+        (&GAMMA, inspections::PUBLISHED),
+    ] {
+        let hidden = service.get(key, &path(id)).await;
+        assert_eq!(
+            hidden.assert_refused(404, "not_found").message(),
+            unknown.message(),
+            "{id}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_id_is_not_found() {
+    let service = Service::start().await;
+    for id in [
+        "1",
+        "IZM-2026-000201",
+        "x'--",
+        &inspections::PUBLISHED.to_uppercase(),
+        &inspections::PUBLISHED.replace('-', ""),
+    ] {
+        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn its_links_lead_to_its_parts() {
+    let service = Service::start().await;
+    let links = service.get(&ALPHA, &path(inspections::PUBLISHED)).await.json()["links"].clone();
+    for part in ["forms", "photos", "pdf"] {
+        let link = links[part].as_str().unwrap();
+        let target = link.strip_prefix(&service.base_url).unwrap();
+        service.get(&ALPHA, target).await.assert_status(200);
+    }
+}
+
+#[tokio::test]
+async fn reading_writes_nothing_but_the_nonce() {
+    let service = Service::start().await;
+    service
+        .get(&ALPHA, &path(inspections::PUBLISHED))
+        .await
+        .assert_status(200);
+    assert_eq!(
+        service
+            .count(&format!("nonces WHERE key_id = '{}'", fixture::ALPHA.id))
+            .await,
+        2
+    );
+    assert_eq!(service.count("inspection_form_answer_history").await, 0);
+    assert_eq!(service.count("measurements").await, 0);
+}
+
+#[tokio::test]
+async fn a_query_parameter_is_refused_for_it_has_none() {
+    let service = Service::start().await;
+    let answer = service
+        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?expand=forms"))
+        .await;
+    answer.assert_refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn another_method_is_told_which_one_there_is() {
+    let service = Service::start().await;
+    let answer = service
+        .send(Request::new("PATCH", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
+        .await;
+    assert_eq!(
+        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        Some("GET")
+    );
+}
+
+#[tokio::test]
+async fn it_is_unavailable_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    service
+        .get(&ALPHA, &path(inspections::PUBLISHED))
+        .await
+        .assert_refused(503, "service_unavailable");
+}

@@ -1,0 +1,117 @@
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{ALPHA, BETA, Request, Service};
+use serde_json::json;
+
+fn path(id: &str) -> String {
+    format!("/api/v1/partner/inspections/{id}/forms")
+}
+
+#[tokio::test]
+async fn forms_merge_the_template_with_the_answers() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection_forms()
+        .id(inspections::PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("forms_merge_the_template_with_the_answers");
+}
+
+#[tokio::test]
+async fn notes_are_scrubbed_where_personal_data_is_hidden() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection_forms()
+        .id(inspections::NONE_PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service
+        .last()
+        .snapshot("notes_are_scrubbed_where_personal_data_is_hidden");
+}
+
+#[tokio::test]
+async fn notes_are_plain_where_personal_data_is_shown() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection_forms()
+        .id(inspections::FULL_PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("notes_are_plain_where_personal_data_is_shown");
+}
+
+#[tokio::test]
+async fn a_measured_value_keeps_its_decimals() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, &path(inspections::PUBLISHED)).await;
+    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    assert!(text.contains("\"numeric_value\":-6.250"), "{text}");
+}
+
+#[tokio::test]
+async fn a_report_without_forms_gives_an_empty_array() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, &path(inspections::WITHOUT_SLUG)).await;
+    assert_eq!(
+        answer.assert_status(200).json(),
+        json!({ "inspection_id": inspections::WITHOUT_SLUG, "forms": [] })
+    );
+}
+
+#[tokio::test]
+async fn forms_are_hidden_exactly_as_the_report_is() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
+    answer
+        .assert_refused(404, "not_found")
+        .snapshot("forms_of_an_unknown_report_are_not_found");
+    for id in inspections::INVISIBLE {
+        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+    }
+    service
+        .get(&BETA, &path(inspections::OTHER_BRANCH))
+        .await
+        .assert_refused(404, "not_found");
+    for id in [inspections::ARCHIVED, inspections::CANCELLED] {
+        service.get(&BETA, &path(id)).await.assert_status(200);
+    }
+    service.get(&ALPHA, &path("1")).await.assert_refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_query_parameter_is_refused_for_it_has_none() {
+    let service = Service::start().await;
+    service
+        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?code=BODY"))
+        .await
+        .assert_refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn another_method_is_told_which_one_there_is() {
+    let service = Service::start().await;
+    let answer = service
+        .send(Request::new("DELETE", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
+        .await;
+    assert_eq!(
+        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        Some("GET")
+    );
+}
+
+#[tokio::test]
+async fn it_is_unavailable_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    service
+        .get(&ALPHA, &path(inspections::PUBLISHED))
+        .await
+        .assert_refused(503, "service_unavailable");
+}

@@ -1,0 +1,88 @@
+use futures::TryStreamExt;
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{ALPHA, BETA, Request, Service};
+
+fn path(id: &str) -> String {
+    format!("/api/v1/partner/inspections/{id}/pdf")
+}
+
+#[tokio::test]
+async fn the_pdf_of_a_published_report_is_streamed() {
+    let service = Service::start().await;
+    let pdf = service
+        .client(&ALPHA)
+        .get_inspection_pdf()
+        .id(inspections::PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("the_pdf_of_a_published_report_is_streamed");
+    let bytes: Vec<bytes::Bytes> = pdf.into_inner_stream().try_collect().await.unwrap();
+    assert_eq!(bytes.concat(), b"%PDF-1.7 report 201");
+}
+
+#[tokio::test]
+async fn there_is_no_pdf_without_a_public_slug() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, &path(inspections::WITHOUT_SLUG)).await;
+    answer
+        .assert_refused(404, "not_found")
+        .snapshot("there_is_no_pdf_without_a_public_slug");
+}
+
+#[tokio::test]
+async fn there_is_no_pdf_of_a_report_that_is_not_published() {
+    let service = Service::start().await;
+    for id in [inspections::ARCHIVED, inspections::CANCELLED] {
+        // Not even one that was made while it was published.
+        let set = format!(
+            "UPDATE inspections SET pdf_object_key = 'reports/{}.pdf' WHERE id = '{id}'",
+            inspections::PUBLISHED
+        );
+        service.db.execute(&set, &[]).await.unwrap();
+        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+    }
+    for id in inspections::INVISIBLE {
+        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+    }
+    service
+        .get(&BETA, &path(inspections::NONE_PUBLISHED))
+        .await
+        .assert_refused(404, "not_found");
+    service
+        .get(&ALPHA, &path(inspections::UNKNOWN))
+        .await
+        .assert_refused(404, "not_found");
+    service.get(&ALPHA, &path("1")).await.assert_refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_query_parameter_is_refused_for_it_has_none() {
+    let service = Service::start().await;
+    service
+        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?download=1"))
+        .await
+        .assert_refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn another_method_is_told_which_one_there_is() {
+    let service = Service::start().await;
+    let answer = service
+        .send(Request::new("DELETE", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
+        .await;
+    assert_eq!(
+        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        Some("GET")
+    );
+}
+
+#[tokio::test]
+async fn it_is_unavailable_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    service
+        .get(&ALPHA, &path(inspections::PUBLISHED))
+        .await
+        .assert_refused(503, "service_unavailable");
+}

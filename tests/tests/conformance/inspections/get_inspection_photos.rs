@@ -1,0 +1,147 @@
+use chrono::{DateTime, Utc};
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{ALPHA, BETA, Request, Service};
+use serde_json::json;
+
+fn path(id: &str) -> String {
+    format!("/api/v1/partner/inspections/{id}/photos")
+}
+
+#[tokio::test]
+async fn photos_come_in_order_without_the_hidden_ones() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection_photos()
+        .id(inspections::PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("photos_come_in_order_without_the_hidden_ones");
+}
+
+#[tokio::test]
+async fn a_caption_is_plain_where_personal_data_is_shown() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .get_inspection_photos()
+        .id(inspections::FULL_PUBLISHED)
+        .send()
+        .await
+        .unwrap();
+    service
+        .last()
+        .snapshot("a_caption_is_plain_where_personal_data_is_shown");
+}
+
+#[tokio::test]
+async fn a_link_works_for_900_seconds_without_a_signature() {
+    let service = Service::start().await;
+    let asked = Utc::now();
+    let photo = service.get(&ALPHA, &path(inspections::PUBLISHED)).await.json()["photos"][0].clone();
+    let expires: DateTime<Utc> = photo["expires_at"].as_str().unwrap().parse().unwrap();
+    let lifetime = (expires - asked).num_seconds();
+    assert!((898..=905).contains(&lifetime), "{lifetime} s");
+    let target = photo["url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix(&service.base_url)
+        .unwrap()
+        .to_owned();
+    let answer = service.send(Request::get(&target)).await;
+    answer.assert_status(200);
+    assert_eq!(answer.header("content-type"), Some("image/jpeg"));
+    assert_eq!(&answer.body[..], b"a picture of a car");
+}
+
+#[tokio::test]
+async fn an_altered_link_is_not_found() {
+    let service = Service::start().await;
+    let photo = service.get(&ALPHA, &path(inspections::PUBLISHED)).await.json()["photos"][0].clone();
+    let target = photo["url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix(&service.base_url)
+        .unwrap()
+        .to_owned();
+    let (file, signature) = target.split_once("&signature=").unwrap();
+    let (path, expires) = file.split_once("?expires=").unwrap();
+    let later = expires.parse::<i64>().unwrap() + 3600;
+    for altered in [
+        path.to_owned(),
+        format!("{path}?expires={later}&signature={signature}"),
+        format!("{path}?expires={expires}"),
+        format!(
+            "{path}?expires={expires}&signature={}",
+            signature.chars().rev().collect::<String>()
+        ),
+        format!("/files/photos/20103.jpg?expires={expires}&signature={signature}"),
+    ] {
+        service
+            .send(Request::get(&altered))
+            .await
+            .assert_refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_report_without_photos_gives_an_empty_array() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, &path(inspections::ARCHIVED)).await;
+    assert_eq!(
+        answer.assert_status(200).json(),
+        json!({ "inspection_id": inspections::ARCHIVED, "photos": [] })
+    );
+}
+
+#[tokio::test]
+async fn photos_are_hidden_exactly_as_the_report_is() {
+    let service = Service::start().await;
+    let answer = service.get(&ALPHA, &path(inspections::UNKNOWN)).await;
+    answer
+        .assert_refused(404, "not_found")
+        .snapshot("photos_of_an_unknown_report_are_not_found");
+    for id in inspections::INVISIBLE {
+        service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
+    }
+    service
+        .get(&BETA, &path(inspections::OTHER_BRANCH))
+        .await
+        .assert_refused(404, "not_found");
+    service
+        .get(&BETA, &path(inspections::CANCELLED))
+        .await
+        .assert_status(200);
+}
+
+#[tokio::test]
+async fn a_query_parameter_is_refused_for_it_has_none() {
+    let service = Service::start().await;
+    service
+        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?kind=DAMAGE"))
+        .await
+        .assert_refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn another_method_is_told_which_one_there_is() {
+    let service = Service::start().await;
+    let answer = service
+        .send(Request::new("DELETE", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
+        .await;
+    assert_eq!(
+        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        Some("GET")
+    );
+}
+
+#[tokio::test]
+async fn it_is_unavailable_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    service
+        .get(&ALPHA, &path(inspections::PUBLISHED))
+        .await
+        .assert_refused(503, "service_unavailable");
+}

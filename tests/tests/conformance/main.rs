@@ -1,0 +1,49 @@
+//! The contract, operation by operation: each file is one operation, each test a sentence about it.
+//!
+//! Every answer is held against the OpenAPI document by the harness before a test looks at it.
+
+// A test says what is wrong by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod health {
+    mod get_health;
+}
+mod organizations {
+    mod list_branches;
+    mod list_organizations;
+}
+mod inspections {
+    mod get_inspection;
+    mod get_inspection_forms;
+    mod get_inspection_pdf;
+    mod get_inspection_photos;
+    mod list_inspections;
+}
+mod measurements {
+    pub mod state;
+    mod submit_measurement;
+    mod submit_measurement_bounds;
+    mod submit_measurement_recorded;
+    mod submit_measurement_refused;
+    mod submit_measurement_replayed;
+}
+mod front_door {
+    mod addresses;
+    mod bodies;
+    mod every_operation;
+    mod limits;
+    mod paths;
+    mod queries;
+    mod replay;
+    mod signature;
+}
+#[path = "../faults"]
+mod faults {
+    mod durable_cluster;
+    mod failing_handler;
+    mod killed_database;
+    mod locked_tables;
+    mod nonce_partitions;
+    mod replicas;
+    mod withdrawn_access;
+}

@@ -1,0 +1,303 @@
+use futures::future::join_all;
+use partner_api_client::types::{MeasurementRequest, MeasurementStatus};
+use partner_api_tests::fixture::{self, inspections, partners};
+use partner_api_tests::{ALPHA, DELTA, Request, Service};
+use serde_json::{Value, json};
+
+const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
+
+fn package(external_id: &str) -> String {
+    json!({
+        "branch_code": "IZMIR-01", "plate": "35 OPN 205", "external_id": external_id, "device_serial": "BT-1",
+        "measurements": {
+            "BRAKE_FRONT_LEFT": 2.85, "BRAKE_FRONT_RIGHT": 2.1, "HANDBRAKE_LEFT": 1.5, "SLIP_FRONT": -7.5,
+            "DYNO_MEASURED_HP": 146.5, "SUSP_FRONT_LEFT": 70, "DYNO_RATIO": 99
+        }
+    })
+    .to_string()
+}
+
+async fn answers_of(service: &Service, report: &str) -> Value {
+    service
+        .rows(&format!(
+            "SELECT p.code, a.status_code, a.status_label, a.severity, a.numeric_value::text AS value, a.note, \
+             a.written_by LIKE 'device:%' AS by_device FROM inspection_form_answers a \
+             JOIN inspection_forms f ON f.id = a.inspection_form_id JOIN form_template_points p ON p.id = a.point_id \
+             WHERE f.inspection_id = '{report}' ORDER BY p.position"
+        ))
+        .await
+}
+
+#[tokio::test]
+async fn a_package_is_written_into_the_open_report() {
+    let service = Service::start().await;
+    let answer = service.measure(&ALPHA, package("M-1")).await;
+    answer
+        .assert_status(201)
+        .snapshot("a_package_is_written_into_the_open_report");
+    assert_report_has_the_values(&service).await;
+    let record = service
+        .rows(
+            "SELECT status, inspection_id, external_id, device_serial, plate, partner_id, key_id, \
+             convert_from(raw, 'UTF8') AS raw, raw_sha256 = sha256(raw) AS digest, settled_by FROM measurements",
+        )
+        .await;
+    let expected = json!([{
+        "status": "APPLIED", "inspection_id": inspections::DRAFT, "external_id": "M-1", "device_serial": "BT-1",
+        "plate": "35OPN205", "partner_id": partners::ALPHA, "key_id": ALPHA.id, "raw": package("M-1"), "digest": true,
+        "settled_by": null
+    }]);
+    assert_eq!(record, expected);
+}
+
+/// The report's values after [`package`]: good, borderline and out of limit, the ratio computed, the handbrake left out.
+async fn assert_report_has_the_values(service: &Service) {
+    let written = answers_of(service, inspections::DRAFT).await;
+    let shown: Vec<_> = written
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (
+                row["code"].as_str().unwrap(),
+                row["status_code"].as_str().unwrap(),
+                row["value"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("BRAKE_FRONT_LEFT", "GOOD", "2.85"),
+        ("BRAKE_FRONT_RIGHT", "BORDERLINE", "2.1"),
+        ("SLIP_FRONT", "OUT_OF_LIMIT", "-7.5"),
+        ("DYNO_MEASURED_HP", "GOOD", "146.5"),
+        // 100 × 146.5 / 170, two decimals.
+        ("DYNO_RATIO", "BORDERLINE", "86.18"),
+    ];
+    assert_eq!(shown, expected);
+    assert!(
+        written.as_array().unwrap().iter().all(|row| row["by_device"] == true),
+        "{written}"
+    );
+}
+
+#[tokio::test]
+async fn an_overwritten_value_is_kept_with_who_wrote_it() {
+    let service = Service::start().await;
+    service.measure(&ALPHA, package("M-1")).await.assert_status(201);
+    let history = service
+        .rows("SELECT numeric_value::text AS value, written_by, note FROM inspection_form_answer_history")
+        .await;
+    assert_eq!(
+        history,
+        json!([{ "value": "1.00", "written_by": "Mehmet Usta", "note": "elle girildi" }])
+    );
+}
+
+#[tokio::test]
+async fn a_package_without_a_report_waits() {
+    let service = Service::start().await;
+    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.850}}"#;
+    let answer = service.measure(&ALPHA, body).await;
+    answer.assert_status(201).snapshot("a_package_without_a_report_waits");
+    let points = service
+        .rows("SELECT code, value_text, outcome FROM measurement_points")
+        .await;
+    assert_eq!(
+        points,
+        json!([{ "code": "BRAKE_FRONT_LEFT", "value_text": "2.850", "outcome": null }])
+    );
+}
+
+#[tokio::test]
+async fn the_same_external_id_makes_no_second_record() {
+    let service = Service::start().await;
+    let first = service.measure(&ALPHA, package("M-1")).await;
+    let again = service.measure(&ALPHA, package("M-1")).await;
+    again
+        .assert_status(200)
+        .snapshot("the_same_external_id_makes_no_second_record");
+    assert_eq!(
+        again.json()["data"]["measurement_id"],
+        first.json()["data"]["measurement_id"]
+    );
+    assert_eq!(service.count("measurements").await, 1);
+}
+
+#[tokio::test]
+async fn a_replay_with_another_body_is_told_so() {
+    let service = Service::start().await;
+    service.measure(&ALPHA, package("M-1")).await.assert_status(201);
+    let other = package("M-1").replace("2.85", "2.86");
+    let answer = service.measure(&fixture::ALPHA_ROTATED, other).await;
+    answer
+        .assert_status(200)
+        .snapshot("a_replay_with_another_body_is_told_so");
+    let kept = service
+        .rows("SELECT convert_from(raw, 'UTF8') AS raw FROM measurements")
+        .await;
+    assert_eq!(kept, json!([{ "raw": package("M-1") }]));
+}
+
+#[tokio::test]
+async fn an_external_id_belongs_to_its_partner() {
+    let service = Service::start().await;
+    let body =
+        r#"{"branch_code":"IST-02","plate":"34 ABC 123","external_id":"M-1","measurements":{"BRAKE_FRONT_LEFT":2}}"#;
+    service.measure(&ALPHA, body).await.assert_status(201);
+    service.measure(&DELTA, body).await.assert_status(201);
+    assert_eq!(service.count("measurements").await, 2);
+}
+
+#[tokio::test]
+async fn a_discarded_measurement_says_so_in_its_replay() {
+    let service = Service::start().await;
+    let body =
+        r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","external_id":"M-1","measurements":{"BRAKE_FRONT_LEFT":2}}"#;
+    service.measure(&ALPHA, body).await.assert_status(201);
+    let discard = "UPDATE measurements SET status = 'DISCARDED', settled_at = now(), settled_by = 'Mehmet Usta'";
+    service.db.execute(discard, &[]).await.unwrap();
+    let answer = service.measure(&ALPHA, body).await;
+    answer
+        .assert_status(200)
+        .snapshot("a_discarded_measurement_says_so_in_its_replay");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_simultaneous_packages_with_one_external_id_one_is_recorded() {
+    let service = Service::start().await;
+    let answers = join_all((0..10).map(|_| service.measure(&ALPHA, package("M-1")))).await;
+    let (created, replayed) = (201, 200);
+    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((count(created), count(replayed)), (1, 9));
+    assert_eq!(service.count("measurements").await, 1);
+}
+
+#[tokio::test]
+async fn a_refused_request_does_not_use_its_external_id_up() {
+    let service = Service::start().await;
+    service
+        .measure(&ALPHA, package("M-1").replace("35 OPN 205", "OPN"))
+        .await
+        .assert_refused(400, "invalid_request");
+    service
+        .measure(&ALPHA, package("M-1").replace("IZMIR-01", "NOWHERE"))
+        .await
+        .assert_refused(404, "not_found");
+    service.measure(&ALPHA, package("M-1")).await.assert_status(201);
+}
+
+#[tokio::test]
+async fn branch_code_and_plate_are_folded_as_turkish_keyboards_mean_them() {
+    let service = Service::start().await;
+    for (branch, plate, status) in [
+        ("izmir-01", "35opn205", "applied"),
+        ("İzmir-01", "35-OPN-205", "applied"),
+        ("ızmır-01", "35.opn 205", "applied"),
+        ("IZMIR-01", "35 duz 207", "applied"),
+        ("IZMIR-01", "35 OLD 209", "pending"),
+        ("IZMIR-01", "35 REV 206", "pending"),
+        ("ANK-01", "35 OPN 205", "pending"),
+    ] {
+        let body = json!({ "branch_code": branch, "plate": plate, "measurements": { "BRAKE_FRONT_LEFT": 2.85 } });
+        let answer = service.measure(&ALPHA, body.to_string()).await;
+        assert_eq!(
+            answer.assert_status(201).json()["data"]["status"],
+            status,
+            "{branch} {plate}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_newest_of_several_open_reports_is_taken() {
+    let service = Service::start().await;
+    let same_plate = format!(
+        "UPDATE inspections SET plate = '35OPN205' WHERE id = '{}'",
+        inspections::REVISION_REQUESTED
+    );
+    service.db.execute(&same_plate, &[]).await.unwrap();
+    let answer = service.measure(&ALPHA, package("M-1")).await;
+    assert_eq!(answer.json()["data"]["inspection_id"], inspections::DRAFT);
+}
+
+#[tokio::test]
+async fn a_report_is_open_for_24_hours() {
+    let service = Service::start().await;
+    let created = |age: &str| {
+        format!(
+            "UPDATE inspections SET created_at = now() - interval '{age}' WHERE id = '{}'",
+            inspections::DRAFT
+        )
+    };
+    service.db.execute(&created("24 hours 1 second"), &[]).await.unwrap();
+    assert_eq!(
+        service.measure(&ALPHA, package("M-1")).await.json()["data"]["status"],
+        "pending"
+    );
+    service.db.execute(&created("23 hours 59 minutes"), &[]).await.unwrap();
+    assert_eq!(
+        service.measure(&ALPHA, package("M-2")).await.json()["data"]["status"],
+        "applied"
+    );
+}
+
+#[tokio::test]
+async fn a_vehicle_without_registered_power_has_no_ratio() {
+    let service = Service::start().await;
+    let body =
+        r#"{"branch_code":"IST-02","plate":"34 OPN 305","measurements":{"DYNO_MEASURED_HP":95,"BRAKE_FRONT_LEFT":3}}"#;
+    let answer = service.measure(&DELTA, body).await;
+    answer
+        .assert_status(201)
+        .snapshot("a_vehicle_without_registered_power_has_no_ratio");
+}
+
+#[tokio::test]
+async fn the_client_sends_and_understands_it() {
+    let service = Service::start().await;
+    let package = MeasurementRequest::builder()
+        .branch_code("IZMIR-01")
+        .plate("35 OPN 205")
+        .external_id(Some("M-1".parse().unwrap()))
+        .measurements(std::collections::HashMap::from([("BRAKE_FRONT_LEFT".to_owned(), 2.85)]));
+    let client = service.client(&ALPHA);
+    let first = client.submit_measurement().body(package.clone()).send().await.unwrap();
+    assert_eq!(
+        (first.status().as_u16(), first.data.status),
+        (201, MeasurementStatus::Applied)
+    );
+    let again = client.submit_measurement().body(package).send().await.unwrap();
+    assert_eq!((again.status().as_u16(), again.data.idempotent_replay), (200, true));
+}
+
+#[tokio::test]
+async fn unknown_members_are_ignored_and_kept() {
+    let service = Service::start().await;
+    let body = "{ \"branch_code\":\"IZMIR-01\",\n\"plate\":\"34 ABC 123\", \"operator\":{\"name\":\"\\u0000\"}, \"measurements\":{\"A\":1} }";
+    service.measure(&ALPHA, body).await.assert_status(201);
+    let kept: Vec<u8> = service
+        .db
+        .query_one("SELECT raw FROM measurements", &[])
+        .await
+        .unwrap()
+        .get(0);
+    assert_eq!(kept, body.as_bytes());
+}
+
+#[tokio::test]
+async fn a_nonce_is_used_up_by_a_write_too() {
+    let service = Service::start().await;
+    let request = Request::post(MEASUREMENTS, package("M-1"))
+        .signed_by(&ALPHA)
+        .nonce("of-a-measurement");
+    service.send(request.clone()).await.assert_status(201);
+    service.send(request).await.assert_refused(401, "replay_detected");
+    let refused = Request::post(MEASUREMENTS, "{}")
+        .signed_by(&ALPHA)
+        .nonce("of-a-refused-one");
+    service
+        .send(refused.clone())
+        .await
+        .assert_refused(400, "invalid_request");
+    service.send(refused).await.assert_refused(401, "replay_detected");
+}

@@ -1,0 +1,149 @@
+use partner_api_tests::fixture::organizations;
+use partner_api_tests::{ALPHA, BETA, GAMMA, Request, Service};
+
+fn branches(organization: &str, query: &str) -> String {
+    format!("/api/v1/partner/organizations/{organization}/branches{query}")
+}
+
+#[tokio::test]
+async fn active_branches_are_listed_by_code() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .list_branches()
+        .org_id(organizations::MASKED)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("active_branches_are_listed_by_code");
+}
+
+#[tokio::test]
+async fn inactive_branches_are_listed_when_asked_for() {
+    let service = Service::start().await;
+    service
+        .client(&ALPHA)
+        .list_branches()
+        .org_id(organizations::MASKED)
+        .active(false)
+        .send()
+        .await
+        .unwrap();
+    service.last().snapshot("inactive_branches_are_listed_when_asked_for");
+}
+
+#[tokio::test]
+async fn a_restricted_partner_sees_its_own_branches_only() {
+    let service = Service::start().await;
+    let active = service.get(&BETA, &branches(organizations::MASKED, "")).await;
+    assert_eq!(active.data("code"), ["IZMIR-01"]);
+    let inactive = service
+        .get(&BETA, &branches(organizations::MASKED, "?active=false"))
+        .await;
+    assert_eq!(inactive.data("code"), ["ESK-01"]);
+}
+
+#[tokio::test]
+async fn a_city_must_match_exactly() {
+    let service = Service::start().await;
+    for (query, codes) in [
+        ("?city=%C4%B0zmir", vec!["IZMIR-01"]),
+        ("?city=İzmir", vec!["IZMIR-01"]),
+        ("?city=izmir", vec![]),
+        ("?city=Izmir", vec![]),
+        ("?city=%C4%B0zmir%20", vec![]),
+        ("?city=", vec![]),
+        ("?city=%25", vec![]),
+        ("?active=true&city=Ankara", vec!["ANK-01"]),
+    ] {
+        let answer = service.get(&ALPHA, &branches(organizations::MASKED, query)).await;
+        assert_eq!(answer.assert_status(200).data("code"), codes, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn an_organization_that_is_not_open_answers_like_one_that_does_not_exist() {
+    let service = Service::start().await;
+    let closed = service.get(&BETA, &branches(organizations::FULL, "")).await;
+    closed
+        .assert_refused(404, "not_found")
+        .snapshot("an_organization_that_is_not_open_is_not_found");
+    let unknown = service
+        .get(&BETA, &branches("01974d1a-7c00-7a00-8000-000000000999", ""))
+        .await;
+    assert_eq!(closed.message(), unknown.assert_refused(404, "not_found").message());
+    service
+        .get(&GAMMA, &branches(organizations::MASKED, ""))
+        .await
+        .assert_refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_id_is_not_found() {
+    let service = Service::start().await;
+    let upper = organizations::MASKED.to_uppercase();
+    let braced = format!("{{{}}}", organizations::MASKED);
+    for id in [
+        "1",
+        "anadolu-ekspertiz",
+        "'",
+        &upper,
+        &organizations::MASKED.replace('-', ""),
+        "null",
+        &braced,
+    ] {
+        let id = id.replace('{', "%7B").replace('}', "%7D");
+        service
+            .get(&ALPHA, &branches(&id, ""))
+            .await
+            .assert_refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_parameter_is_refused_by_name() {
+    let service = Service::start().await;
+    let answer = service
+        .get(&ALPHA, &branches(organizations::MASKED, "?active=yes"))
+        .await;
+    answer
+        .assert_refused(400, "invalid_request")
+        .snapshot("a_bad_parameter_is_refused_by_name");
+    let long = format!("?city={}", "a".repeat(101));
+    for (query, name) in [
+        ("?active=1", "active"),
+        ("?active=", "active"),
+        ("?active=TRUE", "active"),
+        ("?aktive=true", "aktive"),
+        ("?city=a&city=b", "city"),
+        ("?city=%00", "city"),
+        ("?city=%ff", "city"),
+        (long.as_str(), "city"),
+    ] {
+        let answer = service.get(&ALPHA, &branches(organizations::MASKED, query)).await;
+        let message = answer.assert_refused(400, "invalid_request").message();
+        assert!(message.contains(name), "{query}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn another_method_is_told_which_one_there_is() {
+    let service = Service::start().await;
+    let answer = service
+        .send(Request::new("PUT", &branches(organizations::MASKED, "")).signed_by(&ALPHA))
+        .await;
+    assert_eq!(
+        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        Some("GET")
+    );
+}
+
+#[tokio::test]
+async fn it_is_unavailable_while_the_database_is_down() {
+    let service = Service::start().await;
+    service.cut_off_from_database().await;
+    service
+        .get(&ALPHA, &branches(organizations::MASKED, ""))
+        .await
+        .assert_refused(503, "service_unavailable");
+}
