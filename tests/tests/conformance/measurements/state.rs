@@ -1,0 +1,50 @@
+//! What the database holds, for tests of what a request leaves behind.
+
+use std::collections::BTreeMap;
+
+use partner_api_tests::Service;
+use serde_json::{Value, json};
+
+/// Where measurements are posted.
+pub const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
+
+/// One brake of this plate, sent to IZMIR-01.
+pub fn package(external_id: &str, plate: &str) -> String {
+    json!({
+        "branch_code": "IZMIR-01", "plate": plate, "external_id": external_id,
+        "measurements": { "BRAKE_FRONT_LEFT": 2.85 }
+    })
+    .to_string()
+}
+
+/// A digest of each table but for the two of admission: a request that leaves nothing behind leaves them as they were.
+pub async fn contents(service: &Service) -> BTreeMap<String, String> {
+    let tables = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' \
+                  AND relname !~ '^(nonces|rate_windows)'";
+    let mut contents = BTreeMap::new();
+    for row in service.db.query(tables, &[]).await.unwrap() {
+        let table: String = row.get(0);
+        let digest = format!("SELECT md5(coalesce(string_agg(t::text, chr(10) ORDER BY t::text), '')) FROM {table} t");
+        contents.insert(table, service.db.query_one(&digest, &[]).await.unwrap().get(0));
+    }
+    contents
+}
+
+/// The points of the only measurement, in their order.
+pub async fn points(service: &Service) -> Value {
+    service
+        .rows("SELECT code, value_text, outcome FROM measurement_points ORDER BY position")
+        .await
+}
+
+/// The device's answers in a report's form, in the order of the points.
+pub async fn answers(service: &Service, report: &str) -> Value {
+    service
+        .rows(&format!(
+            "SELECT p.code, a.status_code, a.numeric_value::text AS value, a.written_by \
+             FROM inspection_form_answers a JOIN inspection_forms f ON f.id = a.inspection_form_id \
+             JOIN form_template_points p ON p.id = a.point_id \
+             WHERE f.inspection_id = '{report}' ORDER BY p.position"
+        ))
+        .await
+}

@@ -1,0 +1,180 @@
+//! One record for each external id, whoever sends it how often.
+
+use futures::future::join_all;
+use partner_api::db::measurements::apply;
+use partner_api::db::pool::{PoolSettings, pool};
+use partner_api_tests::fixture::{ALPHA_ROTATED, inspections};
+use partner_api_tests::{ALPHA, Answer, Request, Service, TestKey};
+use serde_json::{Value, json};
+
+use super::state::{MEASUREMENTS, contents, package};
+
+const MISMATCH: &str = "x-idempotency-payload-mismatch";
+
+/// Sends the package until the service is not busy, as a partner does.
+async fn measure_at_last(service: &Service, key: &TestKey, body: &str) -> Answer {
+    loop {
+        let answer = service.measure(key, body.to_owned()).await;
+        if answer.status != 503 {
+            return answer;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applied() {
+    let service = Service::start().await;
+    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","external_id":"M-1",
+        "measurements":{"BRAKE_FRONT_LEFT":2.85,"SUSP_FRONT_LEFT":70}}"#;
+    let first = service.measure(&ALPHA, body).await.json()["data"].clone();
+    let waiting = service.measure(&ALPHA, body).await;
+    waiting
+        .assert_status(200)
+        .snapshot("a_waiting_measurement_says_so_in_its_replay");
+    assert_eq!(waiting.header(MISMATCH), None);
+
+    // An inspector has opened a report for the plate, and applies it in one click.
+    let set = format!(
+        "UPDATE inspections SET plate = '34ABC123' WHERE id = '{}'",
+        inspections::DRAFT
+    );
+    service.db.execute(&set, &[]).await.unwrap();
+    let pool = pool(service.database(), &PoolSettings::default()).unwrap();
+    let id = first["measurement_id"].as_str().unwrap().parse().unwrap();
+    let mut client = pool.get().await.unwrap();
+    let transaction = client.transaction().await.unwrap();
+    let applied = apply(&transaction, id, inspections::DRAFT.parse().unwrap(), "Mehmet Usta")
+        .await
+        .unwrap();
+    assert!(applied.is_some());
+    transaction.commit().await.unwrap();
+
+    let answer = service.measure(&ALPHA, body).await;
+    answer
+        .assert_status(200)
+        .snapshot("an_applied_measurement_says_so_in_its_replay");
+    assert_eq!(answer.json()["data"]["measurement_id"], first["measurement_id"]);
+}
+
+#[tokio::test]
+async fn a_replay_changes_nothing() {
+    let service = Service::start().await;
+    for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
+        service
+            .measure(&ALPHA, package(external_id, plate))
+            .await
+            .assert_status(201);
+    }
+    let before = contents(&service).await;
+    for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123"), ("M-2", "35 OPN 205")] {
+        service
+            .measure(&ALPHA, package(external_id, plate))
+            .await
+            .assert_status(200);
+    }
+    assert_eq!(contents(&service).await, before);
+}
+
+#[tokio::test]
+async fn a_replay_with_another_key_of_the_partner_is_one() {
+    let service = Service::start().await;
+    let first = service.measure(&ALPHA, package("M-1", "34 ABC 123")).await;
+    let again = service.measure(&ALPHA_ROTATED, package("M-1", "34 ABC 123")).await;
+    assert_eq!(again.assert_status(200).header(MISMATCH), None);
+    assert_eq!(
+        again.json()["data"]["measurement_id"],
+        first.json()["data"]["measurement_id"]
+    );
+    assert_eq!(
+        service.rows("SELECT key_id FROM measurements").await,
+        json!([{ "key_id": ALPHA.id }])
+    );
+}
+
+#[tokio::test]
+async fn a_space_more_is_another_body_and_the_recorded_plate_is_answered() {
+    let service = Service::start().await;
+    service
+        .measure(&ALPHA, package("M-1", "34 ABC 123"))
+        .await
+        .assert_status(201);
+    let spaced = service.measure(&ALPHA, package("M-1", "34 ABC 123") + " ").await;
+    assert_eq!(spaced.assert_status(200).header(MISMATCH), Some("true"));
+    let other_plate = service.measure(&ALPHA, package("M-1", "06 Z 9999")).await;
+    assert_eq!(other_plate.assert_status(200).header(MISMATCH), Some("true"));
+    assert_eq!(other_plate.json()["data"]["plate"], "34ABC123");
+}
+
+#[tokio::test]
+async fn external_ids_are_compared_exactly_and_counted_in_characters() {
+    let service = Service::start().await;
+    let longest = "ş".repeat(120);
+    for external_id in ["M-1", "m-1", "M-1 ", " ", &longest] {
+        service
+            .measure(&ALPHA, package(external_id, "34 ABC 123"))
+            .await
+            .assert_status(201);
+        service
+            .measure(&ALPHA, package(external_id, "34 ABC 123"))
+            .await
+            .assert_status(200);
+    }
+    assert_eq!(service.count("measurements").await, 5);
+}
+
+#[tokio::test]
+async fn without_an_external_id_every_package_is_a_record() {
+    let service = Service::start().await;
+    let mut body: Value = serde_json::from_str(&package("", "34 ABC 123")).unwrap();
+    body.as_object_mut().unwrap().remove("external_id");
+    for _ in 0..2 {
+        service.measure(&ALPHA, body.to_string()).await.assert_status(201);
+    }
+    assert_eq!(service.count("measurements").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_100_simultaneous_packages_with_one_external_id_one_is_recorded() {
+    let service = Service::start().await;
+    let replica = service.replica().await;
+    let body = package("M-1", "35 OPN 205");
+    // Two replicas, two keys: what belongs to the partner is decided in the database alone.
+    let send = |number: usize| {
+        let service = if number.is_multiple_of(2) { &service } else { &replica };
+        let key = if number % 4 < 2 { &ALPHA } else { &ALPHA_ROTATED };
+        measure_at_last(service, key, &body)
+    };
+    let answers = join_all((0..100).map(send)).await;
+    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((count(201_u16), count(200)), (1, 99));
+    let first = &answers[0].json()["data"]["measurement_id"];
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.json()["data"]["measurement_id"] == *first)
+    );
+    assert_eq!(service.count("measurements").await, 1);
+    assert_eq!(service.count("inspection_form_answer_history").await, 1, "applied once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_100_simultaneous_uses_of_one_nonce_one_is_recorded() {
+    let service = Service::start().await;
+    let replica = service.replica().await;
+    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
+    let request = Request::post(MEASUREMENTS, body)
+        .signed_by(&ALPHA)
+        .nonce("100-times-in-a-post");
+    let send = |number: usize| {
+        let service = if number.is_multiple_of(2) { &service } else { &replica };
+        service.send(request.clone())
+    };
+    let answers = join_all((0..100).map(send)).await;
+    let created = answers.iter().filter(|answer| answer.status == 201).count();
+    let replayed = answers
+        .iter()
+        .filter(|answer| answer.code().as_deref() == Some("replay_detected"))
+        .count();
+    assert_eq!((created, replayed), (1, 99));
+    assert_eq!(service.count("measurements").await, 1);
+}

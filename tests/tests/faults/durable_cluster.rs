@@ -1,0 +1,68 @@
+//! A PostgreSQL cluster of one test, which the test kills and starts again.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use partner_api::db::migrate::migrate;
+use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
+use partner_api_tests::{cluster, fixture};
+use tempfile::TempDir;
+use tokio_postgres::Config;
+
+/// A cluster whose commits survive a crash, with the world of the fixture.
+pub struct DurableCluster {
+    // In this order: the server stops before its folder goes.
+    postgres: Option<EmbeddedPostgres>,
+    folder: TempDir,
+}
+
+impl DurableCluster {
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // As root, PostgreSQL runs as another user, who must be able to enter.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let postgres = EmbeddedPostgres::start(folder.path(), Options::default())
+            .await
+            .unwrap();
+        migrate(&postgres.config()).await.unwrap();
+        fixture::fill(&cluster::connect(&postgres.config()).await).await;
+        Self {
+            postgres: Some(postgres),
+            folder,
+        }
+    }
+
+    fn running(&self) -> &EmbeddedPostgres {
+        self.postgres.as_ref().unwrap()
+    }
+
+    pub fn config(&self) -> Config {
+        self.running().config()
+    }
+
+    /// Kills the server and every process of it; nothing is flushed that was not.
+    pub async fn kill(&self) {
+        let client = cluster::connect(&self.config()).await;
+        let children = client.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
+        let file = fs::read_to_string(self.running().folder().join("data/postmaster.pid")).unwrap();
+        let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();
+        // The parent first, lest it starts children anew.
+        kill(Pid::from_raw(postmaster), Signal::SIGKILL).unwrap();
+        for child in children {
+            // One that has ended by itself meanwhile is as good.
+            let _ = kill(Pid::from_raw(child.get(0)), Signal::SIGKILL);
+        }
+    }
+
+    /// Starts the server anew: it recovers from what was flushed.
+    pub async fn restart(&mut self) {
+        self.postgres = None;
+        self.postgres = Some(
+            EmbeddedPostgres::start(self.folder.path(), Options::default())
+                .await
+                .unwrap(),
+        );
+    }
+}

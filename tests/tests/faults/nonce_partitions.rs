@@ -1,0 +1,214 @@
+//! The table of nonces, whose partitions come and go while it is used.
+
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use partner_api::db::pool::{PoolSettings, pool};
+use partner_api::front_door::nonces::{BUCKET_SECONDS, look_after_partitions};
+use partner_api_tests::{ALPHA, Request, Service, cluster};
+
+use crate::measurements::state::{MEASUREMENTS, package};
+
+const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+
+fn maintenance(service: &Service) -> Pool {
+    pool(
+        service.database(),
+        &PoolSettings {
+            size: 2,
+            ..PoolSettings::default()
+        },
+    )
+    .unwrap()
+}
+
+/// The bucket of now, by the database's clock.
+async fn bucket(service: &Service) -> i64 {
+    let now = format!("SELECT floor(extract(epoch FROM clock_timestamp()) / {BUCKET_SECONDS})::bigint");
+    service.db.query_one(&now, &[]).await.unwrap().get(0)
+}
+
+/// Makes the partition of a bucket that has passed, as it was when it was now.
+async fn make_partition(service: &Service, bucket: i64) {
+    let make = format!(
+        "CREATE TABLE nonces_{bucket} PARTITION OF nonces FOR VALUES FROM ({bucket}) TO ({})",
+        bucket + 1
+    );
+    service.db.batch_execute(&make).await.unwrap();
+}
+
+/// The buckets that have a partition, and the tables of nonces that are none.
+async fn partitions(service: &Service) -> (Vec<i64>, Vec<String>) {
+    let tables = "SELECT relname, relispartition FROM pg_class WHERE relkind = 'r' AND relname ~ '^nonces_' ORDER BY 1";
+    let (mut attached, mut loose) = (Vec::new(), Vec::new());
+    for row in service.db.query(tables, &[]).await.unwrap() {
+        let name: String = row.get(0);
+        match row.get(1) {
+            true => attached.push(name.trim_start_matches("nonces_").parse().unwrap()),
+            false => loose.push(name),
+        }
+    }
+    (attached, loose)
+}
+
+#[tokio::test]
+async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_them() {
+    let service = Service::start().await;
+    let now = bucket(&service).await;
+    let ahead: Vec<i64> = (now..=now + 6).collect();
+    // What the template was made with may be older.
+    for gone in [now + 3, now + 6] {
+        service
+            .db
+            .batch_execute(&format!("DROP TABLE nonces_{gone}"))
+            .await
+            .unwrap();
+    }
+    for old in [now - 200, now - 2] {
+        make_partition(&service, old).await;
+        let used = format!("INSERT INTO nonces VALUES ({old}, 'key', 'nonce-of-long-ago')");
+        service.db.execute(&used, &[]).await.unwrap();
+    }
+    for _ in 0..2 {
+        look_after_partitions(&maintenance(&service)).await.unwrap();
+        let (attached, loose) = partitions(&service).await;
+        assert!(
+            ahead.iter().all(|bucket| attached.contains(bucket)),
+            "{attached:?}, now {now}"
+        );
+        assert!(
+            attached.iter().all(|bucket| *bucket >= now - 1),
+            "{attached:?}, now {now}"
+        );
+        assert_eq!(loose, Vec::<String>::new());
+    }
+    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn the_last_bucket_is_kept() {
+    let service = Service::start().await;
+    let before = bucket(&service).await - 1;
+    if !partitions(&service).await.0.contains(&before) {
+        make_partition(&service, before).await;
+    }
+    look_after_partitions(&maintenance(&service)).await.unwrap();
+    if bucket(&service).await == before + 1 {
+        assert!(partitions(&service).await.0.contains(&before));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
+    let service = Service::start().await;
+    let now = bucket(&service).await;
+    make_partition(&service, now - 9).await;
+    service
+        .db
+        .batch_execute(&format!("DROP TABLE nonces_{}", now + 6))
+        .await
+        .unwrap();
+    // As a write that is still at work.
+    let writer = cluster::connect(&service.database()).await;
+    let insert =
+        format!("BEGIN; INSERT INTO nonces VALUES ({now}, 'key', 'held-open'), ({now} + 1, 'key', 'held-open')");
+    writer.batch_execute(&insert).await.unwrap();
+
+    let pool = maintenance(&service);
+    let looking = tokio::spawn(async move { look_after_partitions(&pool).await });
+    // The coming partition is there though the writer is not done, and requests pass meanwhile.
+    service
+        .within_five_seconds(async || partitions(&service).await.0.contains(&(now + 6)))
+        .await;
+    let waits = "pg_stat_activity WHERE query LIKE 'ALTER TABLE nonces DETACH%' AND wait_event_type = 'Lock' \
+                 AND datname = current_database()";
+    service
+        .within_five_seconds(async || service.count(waits).await == 1)
+        .await;
+    let requests = async {
+        service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+        service
+            .measure(&ALPHA, package("M-1", "35 OPN 205"))
+            .await
+            .assert_status(201);
+        writer.batch_execute("COMMIT").await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_secs(4), requests)
+        .await
+        .expect("nobody waits for maintenance");
+    looking.await.unwrap().unwrap();
+    assert!(!partitions(&service).await.0.contains(&(now - 9)));
+    assert_eq!(service.count("nonces WHERE nonce = 'held-open'").await, 2);
+}
+
+#[tokio::test]
+async fn what_was_cut_short_is_finished_the_next_time() {
+    let service = Service::start().await;
+    let now = bucket(&service).await;
+    make_partition(&service, now - 9).await;
+    make_partition(&service, now - 8).await;
+    // Detached, but not dropped any more.
+    let loose = format!("CREATE TABLE nonces_{} (LIKE nonces)", now - 7);
+    service.db.batch_execute(&loose).await.unwrap();
+    // A reader of everything, as a backup is, outlasts the maintenance: the first detaching is left half-done.
+    let reader = cluster::connect(&service.database()).await;
+    reader
+        .batch_execute("BEGIN; SELECT count(*) FROM nonces")
+        .await
+        .unwrap();
+    look_after_partitions(&maintenance(&service)).await.unwrap_err();
+    let half_done = "pg_inherits WHERE inhparent = 'nonces'::regclass AND inhdetachpending";
+    assert_eq!(service.count(half_done).await, 1);
+    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+    reader.batch_execute("COMMIT").await.unwrap();
+
+    look_after_partitions(&maintenance(&service)).await.unwrap();
+    let (attached, loose) = partitions(&service).await;
+    assert!(
+        attached.iter().all(|bucket| *bucket >= now - 1),
+        "{attached:?}, now {now}"
+    );
+    assert_eq!(loose, Vec::<String>::new());
+    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn two_replicas_do_not_look_after_it_at_once() {
+    let service = Service::start().await;
+    let pool = maintenance(&service);
+    let (one, other) = futures::join!(look_after_partitions(&pool), look_after_partitions(&pool));
+    one.unwrap();
+    other.unwrap();
+}
+
+#[tokio::test]
+async fn a_nonce_of_the_end_of_a_bucket_is_refused_in_the_next_one() {
+    let service = Service::start().await;
+    loop {
+        let now = bucket(&service).await;
+        if !partitions(&service).await.0.contains(&(now - 1)) {
+            make_partition(&service, now - 1).await;
+        }
+        // As a service leaves it that admits at the last moment of the bucket before: there, and in the one that is now.
+        let used = format!(
+            "INSERT INTO nonces SELECT bucket, '{}', nonce FROM generate_series({now} - 1, {now}) AS bucket, \
+             unnest(ARRAY['at-the-end-of-a-bucket-read', 'at-the-end-of-a-bucket-write']) AS nonce ON CONFLICT DO NOTHING",
+            ALPHA.id
+        );
+        service.db.execute(&used, &[]).await.unwrap();
+        let read = Request::get(ORGANIZATIONS)
+            .signed_by(&ALPHA)
+            .nonce("at-the-end-of-a-bucket-read");
+        let write = Request::post(MEASUREMENTS, package("M-1", "35 OPN 205"))
+            .signed_by(&ALPHA)
+            .nonce("at-the-end-of-a-bucket-write");
+        let answers = [service.send(read).await, service.send(write).await];
+        // Once in a blue moon the next bucket began meanwhile.
+        if bucket(&service).await == now {
+            for answer in answers {
+                answer.assert_refused(401, "replay_detected");
+            }
+            return;
+        }
+    }
+}
