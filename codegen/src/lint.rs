@@ -20,6 +20,9 @@ pub fn check(api: &Api) -> Result<(), Problem> {
         }
         tags_are_text(definition, api)?;
     }
+    for definition in &api.types {
+        finite(definition, &types)?;
+    }
     let mut ids = BTreeMap::new();
     for operation in &api.operations {
         let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
@@ -49,6 +52,47 @@ pub fn check(api: &Api) -> Result<(), Problem> {
         }
     }
     routes(&api.operations)
+}
+
+/// Refuses a type that holds itself other than in an array or a map: it would have no end.
+fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
+    let mut reached = vec![definition];
+    let mut next = 0;
+    while let Some(current) = reached.get(next).copied() {
+        next += 1;
+        for ident in held(current) {
+            if *ident == definition.ident {
+                let reason = format!(
+                    "`{}` holds itself through `{}`, without end; put it into an array or a map",
+                    definition.ident, current.ident
+                );
+                return Err(Problem::refused(&definition.pointer, reason));
+            }
+            if let Some(other) = types.get(&ident.to_string())
+                && !reached.iter().any(|known| known.ident == other.ident)
+            {
+                reached.push(other);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The types that a value of this one holds directly.
+fn held(definition: &TypeDefinition) -> Vec<&proc_macro2::Ident> {
+    match &definition.shape {
+        Shape::Struct(object) => object.fields.iter().filter_map(|field| named(&field.ty)).collect(),
+        Shape::Union(union) => union.alternatives.iter().map(|alternative| &alternative.ident).collect(),
+        Shape::Newtype(ty) => named(ty).into_iter().collect(),
+        Shape::Enum(_) => Vec::new(),
+    }
+}
+
+fn named(ty: &Type) -> Option<&proc_macro2::Ident> {
+    match ty {
+        Type::Named(ident) => Some(ident),
+        _ => None,
+    }
 }
 
 /// What tells alternatives apart must be text: a string or an enumeration.

@@ -30,7 +30,8 @@ struct Cli {
     /// The folder of the client's generated module; left out, no client is generated.
     #[arg(long, global = true, value_name = "DIR")]
     client: Option<PathBuf>,
-    /// The module that holds `context`, `error`, `front_door` and `endpoints`, which the server's code uses.
+    /// The module that holds what generated code uses: `context`, `error`, `front_door` and `endpoints` for the
+    /// server, `hooks` for the client.
     #[arg(long, global = true, value_name = "PATH", default_value = "crate", value_parser = parse_root)]
     root: emit::Root,
     #[command(subcommand)]
@@ -69,7 +70,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
         folders.push((folder, emit::server(&api, &cli.root)?));
     }
     if let Some(folder) = &cli.client {
-        folders.push((folder, emit::client(&document)?));
+        folders.push((folder, emit::client(&document, &cli.root)?));
     }
     let mut found = Vec::new();
     for (folder, files) in &folders {

@@ -9,13 +9,18 @@ use crate::model::{Api, BodyContent, Operation};
 pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let methods = api.operations.iter().map(method);
     let about = docs(&format!("{} {}.", api.title, api.version));
-    let tags = api.tags.iter().map(|(name, description)| {
-        quote! { #name = { description = #description } }
+    let tags = api.tags.iter().map(|(name, description)| match description.as_str() {
+        "" => quote! { #name = {} },
+        _ => quote! { #name = { description = #description } },
     });
     let tag_config = if api.tags.is_empty() {
         quote! {}
     } else {
-        quote! { { tag_config = { tags = { #(#tags),* }, policy = EndpointTagPolicy::Any } } }
+        // Dropshot refuses a tag that it was not told of.
+        let is_declared = |tag: &String| api.tags.iter().any(|(known, _)| known == tag);
+        let others = api.operations.iter().flat_map(|operation| &operation.tags).any(|tag| !is_declared(tag));
+        let others = others.then(|| quote! { allow_other_tags = true, });
+        quote! { { tag_config = { tags = { #(#tags),* }, #others policy = EndpointTagPolicy::Any } } }
     };
     let code = quote! {
         #about

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::Problem;
 use crate::load::Document;
 
-pub(super) fn tokens(document: &Document) -> Result<TokenStream, Problem> {
+pub(super) fn tokens(document: &Document, root: &TokenStream) -> Result<TokenStream, Problem> {
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Builder)
-        // What signs, retries and counts lives beside the generated code: `crate::hooks::Hooks` and its
+        // What signs, retries and counts lives beside the generated code: `hooks::Hooks` and its
         // `impl ClientHooks<Hooks> for Client`.
-        .with_inner_type(quote! { crate::hooks::Hooks })
+        .with_inner_type(quote! { #root::hooks::Hooks })
         .with_hooks(HooksMode::Expected);
     for schema in decimals(&document.value) {
         settings.with_conversion(schema, "::rust_decimal::Decimal", std::iter::empty());

@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
         if plain != *name && travels && flatten.is_none() {
             attributes.push(quote! { #[serde(rename = #name)] });
         }
-        attributes.extend(flatten);
+        attributes.extend(flatten.filter(|_| travels));
         if self.usage.write {
             attributes.extend(fields::write_attribute(field));
         }

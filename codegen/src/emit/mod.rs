@@ -30,7 +30,8 @@ pub struct File {
     pub text: String,
 }
 
-/// The module that holds what generated code uses of the server: `context`, `error`, `front_door` and `endpoints`.
+/// The module that holds what generated code uses: `context`, `error`, `front_door` and `endpoints` for a server,
+/// `hooks` for a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root(String);
 
@@ -91,11 +92,11 @@ pub fn server(api: &Api, root: &Root) -> Result<Vec<File>, Problem> {
 ///
 /// # Errors
 /// When progenitor cannot generate it, or a defect of the generator.
-pub fn client(document: &Document) -> Result<Vec<File>, Problem> {
+pub fn client(document: &Document, root: &Root) -> Result<Vec<File>, Problem> {
     Ok(vec![file(
         "mod.rs",
         "The client, by progenitor.",
-        client::tokens(document)?,
+        client::tokens(document, &root.tokens())?,
     )?])
 }
 

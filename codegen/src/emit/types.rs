@@ -1,5 +1,7 @@
 //! The types of the document, and the parameters of its operations.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value, json};
@@ -8,11 +10,7 @@ use super::{derived, docs, fields, imports, members, readers, unions};
 use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition, Variant};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
-    let definitions = api
-        .types
-        .iter()
-        .filter(|definition| definition.in_requests || definition.in_responses)
-        .map(|it| definition(it, api));
+    let definitions = needed(api).into_iter().map(|it| definition(it, api));
     let parameters = api.operations.iter().map(|operation| parameters(operation, api));
     let code = quote! { #(#definitions)* #(#parameters)* };
     let imports = imports(
@@ -41,6 +39,24 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         &code,
     );
     quote! { #imports #code }
+}
+
+/// The types that travel, and those that only their schemas refer to (a part of an `allOf` is no member's type).
+fn needed(api: &Api) -> Vec<&TypeDefinition> {
+    let mut idents: BTreeSet<&Ident> = BTreeSet::new();
+    loop {
+        let before = idents.len();
+        for definition in &api.types {
+            if definition.in_requests || definition.in_responses || idents.contains(&definition.ident) {
+                idents.insert(&definition.ident);
+                idents.extend(&definition.refers_to);
+            }
+        }
+        if idents.len() == before {
+            break;
+        }
+    }
+    api.types.iter().filter(|definition| idents.contains(&definition.ident)).collect()
 }
 
 fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {

@@ -91,19 +91,15 @@ fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
                     }
                     Some(known) if known.status == *status => {}
                     Some(known) => {
-                        let (code, other, place) = (&code.code, known.status, &known.pointer);
+                        let (pointer, code, other, place) = (&code.pointer, &code.code, known.status, &known.pointer);
                         let reason = format!("`{code}` comes with {status} here but with {other} at {place}");
-                        return Err(Problem::refused(&codes_pointer(operation, *status), reason));
+                        return Err(Problem::refused(pointer, reason));
                     }
                 }
             }
         }
     }
     Ok(all)
-}
-
-fn codes_pointer(operation: &Operation, status: u16) -> String {
-    format!("{}/responses/{status}", operation.pointer)
 }
 
 /// Marks each type with the directions it travels in, so that only what is needed is implemented for it.

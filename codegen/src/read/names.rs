@@ -71,7 +71,7 @@ const TAKEN: [&str; 56] = [
 /// # Errors
 /// When nothing of the name can stand in Rust, or generated code uses it itself.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    let ident = identifier(&name.to_upper_camel_case(), name, node)?;
+    let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
     if TAKEN.contains(&ident.to_string().as_str()) {
         return Err(node.refuse(format!("generated code uses the name `{ident}` itself; rename the schema")));
     }
@@ -83,7 +83,19 @@ pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 /// # Errors
 /// When nothing of the name can stand in Rust.
 pub fn field_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    identifier(&name.to_snake_case(), name, node)
+    identifier(&name.to_snake_case(), name, false, node)
+}
+
+/// The name of an operation's function: Dropshot's macro takes no raw identifiers.
+///
+/// # Errors
+/// When nothing of the name can stand in Rust.
+pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
+    let ident = field_name(name, node)?;
+    match ident.to_string().strip_prefix("r#") {
+        Some(keyword) => identifier(&format!("{keyword}_"), name, false, node),
+        None => Ok(ident),
+    }
 }
 
 /// An enumeration variant's name.
@@ -91,12 +103,12 @@ pub fn field_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 /// # Errors
 /// When nothing of the name can stand in Rust.
 pub fn variant_name(value: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    identifier(&value.to_upper_camel_case(), value, node)
+    identifier(&value.to_upper_camel_case(), value, true, node)
 }
 
-fn identifier(text: &str, original: &str, node: &Node<'_>) -> Result<Ident, Problem> {
+fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Result<Ident, Problem> {
     let text = match text.chars().next() {
-        Some(first) if first.is_ascii_digit() => format!("N{text}"),
+        Some(first) if first.is_ascii_digit() => format!("{}{text}", if is_type { 'N' } else { 'n' }),
         _ => text.to_string(),
     };
     if syn::parse_str::<Ident>(&text).is_ok() {

@@ -90,7 +90,6 @@ impl<'a> Parts<'a> {
             let owner = schema::named(reference, node)?.to_string();
             return self.gather(&node.resolved()?, &owner, derived, depth + 1);
         }
-        allow(node, &["type", "properties", "required", "additionalProperties", "allOf"])?;
         match node.text_of("type")? {
             Some("object") => {}
             None if node.get("allOf").is_some() => {}
@@ -99,6 +98,7 @@ impl<'a> Parts<'a> {
             _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with named members")),
             _ => return Err(node.refuse("a schema with `properties` needs `type: object`")),
         }
+        allow(node, &["type", "properties", "required", "additionalProperties", "allOf"])?;
         if depth > 0
             && let Some(place) = node.get("additionalProperties")
         {

@@ -32,7 +32,7 @@ pub fn operation(
             "an operationId names a function and a file: write it as `{wanted}`"
         )));
     }
-    let ident = names::field_name(id.text()?, &id)?;
+    let ident = names::function_name(id.text()?, &id)?;
     let owner = id.text()?.to_upper_camel_case();
     let mut tags = Vec::new();
     let mut tag = None;
