@@ -33,7 +33,9 @@ pub fn check(api: &Api) -> Result<(), Problem> {
             let name = heck::ToUpperCamelCase::to_upper_camel_case(operation.id.as_str()) + suffix;
             if let Some(schema) = types.get(&name) {
                 let at = &schema.pointer;
-                return refuse(format!("`{name}` is generated for this operation, and is also {at}; rename one"));
+                return refuse(format!(
+                    "`{name}` is generated for this operation, and is also {at}; rename one"
+                ));
             }
         }
         parameters(operation, &types)?;
@@ -82,7 +84,11 @@ fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>
 fn held(definition: &TypeDefinition) -> Vec<&proc_macro2::Ident> {
     match &definition.shape {
         Shape::Struct(object) => object.fields.iter().filter_map(|field| named(&field.ty)).collect(),
-        Shape::Union(union) => union.alternatives.iter().map(|alternative| &alternative.ident).collect(),
+        Shape::Union(union) => union
+            .alternatives
+            .iter()
+            .map(|alternative| &alternative.ident)
+            .collect(),
         Shape::Newtype(ty) => named(ty).into_iter().collect(),
         Shape::Enum(_) => Vec::new(),
     }
@@ -97,7 +103,9 @@ fn named(ty: &Type) -> Option<&proc_macro2::Ident> {
 
 /// What tells alternatives apart must be text: a string or an enumeration.
 fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
-    let Shape::Union(union) = &definition.shape else { return Ok(()) };
+    let Shape::Union(union) = &definition.shape else {
+        return Ok(());
+    };
     let find = |ident: &proc_macro2::Ident| api.types.iter().find(|definition| definition.ident == *ident);
     for alternative in &union.alternatives {
         let Some(Shape::Struct(object)) = find(&alternative.ident).map(|definition| &definition.shape) else {

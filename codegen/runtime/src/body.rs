@@ -178,7 +178,9 @@ impl<E: serde::de::Error> Tagged<E> {
         let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
         let members: BTreeMap<String, &serde_json::value::RawValue> =
             serde_json::from_str(raw.get()).map_err(|_| E::custom("must be an object"))?;
-        let member = members.get(name).ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
+        let member = members
+            .get(name)
+            .ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
         let tag = serde_json::from_str(member.get()).map_err(|_| E::custom(format!("{name}: must be a string")))?;
         Ok(Tagged {
             tag,

@@ -18,7 +18,11 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     } else {
         // Dropshot refuses a tag that it was not told of.
         let is_declared = |tag: &String| api.tags.iter().any(|(known, _)| known == tag);
-        let others = api.operations.iter().flat_map(|operation| &operation.tags).any(|tag| !is_declared(tag));
+        let others = api
+            .operations
+            .iter()
+            .flat_map(|operation| &operation.tags)
+            .any(|tag| !is_declared(tag));
         let others = others.then(|| quote! { allow_other_tags = true, });
         quote! { { tag_config = { tags = { #(#tags),* }, #others policy = EndpointTagPolicy::Any } } }
     };

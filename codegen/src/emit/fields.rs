@@ -74,7 +74,9 @@ pub(super) fn default(field: &Field, api: &Api) -> Option<TokenStream> {
         (Type::String { .. }, Value::String(value)) => quote! { #value.to_string() },
         (Type::Named(ident), Value::String(value)) => {
             let definition = api.types.iter().find(|definition| definition.ident == *ident)?;
-            let Shape::Enum(variants) = &definition.shape else { return None };
+            let Shape::Enum(variants) = &definition.shape else {
+                return None;
+            };
             let variant = &variants.iter().find(|variant| variant.value == *value)?.ident;
             quote! { #ident::#variant }
         }

@@ -120,7 +120,8 @@ impl<'a> Writer<'a> {
                     name.push('_');
                 }
                 let function = format_ident!("{name}");
-                self.readers.push(quote! { pub(super) fn #function() -> #ty { #default } });
+                self.readers
+                    .push(quote! { pub(super) fn #function() -> #ty { #default } });
                 let path = format!("{module}::{function}");
                 attributes.push(quote! { #[serde(default = #path)] });
             } else if !field.required {

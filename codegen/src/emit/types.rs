@@ -56,7 +56,10 @@ fn needed(api: &Api) -> Vec<&TypeDefinition> {
             break;
         }
     }
-    api.types.iter().filter(|definition| idents.contains(&definition.ident)).collect()
+    api.types
+        .iter()
+        .filter(|definition| idents.contains(&definition.ident))
+        .collect()
 }
 
 fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {

@@ -40,14 +40,23 @@ fn fits(field: &Field, default: &Value, types: &[TypeDefinition]) -> Result<(), 
         (Type::Boolean, value) => value.is_boolean(),
         (Type::Integer { minimum, maximum, kind }, value) => {
             let (low, high) = super::range(kind);
-            value.as_i64().map(i128::from).or(value.as_u64().map(i128::from)).is_some_and(|value| {
-                (low..=high).contains(&value) && above(value, minimum) && below(value, maximum)
-            })
+            value
+                .as_i64()
+                .map(i128::from)
+                .or(value.as_u64().map(i128::from))
+                .is_some_and(|value| (low..=high).contains(&value) && above(value, minimum) && below(value, maximum))
         }
-        (Type::Number { minimum, maximum }, value) => {
-            value.as_f64().is_some_and(|value| above(value, minimum) && below(value, maximum))
-        }
-        (Type::String { min_length, max_length, pattern }, Value::String(text)) => {
+        (Type::Number { minimum, maximum }, value) => value
+            .as_f64()
+            .is_some_and(|value| above(value, minimum) && below(value, maximum)),
+        (
+            Type::String {
+                min_length,
+                max_length,
+                pattern,
+            },
+            Value::String(text),
+        ) => {
             let length = text.chars().count();
             let matches = |pattern: &String| regex::Regex::new(pattern).is_ok_and(|regex| regex.is_match(text));
             min_length.is_none_or(|min| length >= min)
@@ -60,7 +69,12 @@ fn fits(field: &Field, default: &Value, types: &[TypeDefinition]) -> Result<(), 
             None => return Err("only text, numbers, booleans and enumerations can have a default".into()),
         },
         (Type::Array { min_items: None, .. }, Value::Array(items)) => items.is_empty(),
-        (Type::Map { min_properties: None, .. }, Value::Object(members)) => members.is_empty(),
+        (
+            Type::Map {
+                min_properties: None, ..
+            },
+            Value::Object(members),
+        ) => members.is_empty(),
         _ => return Err("only text, numbers, booleans and enumerations can have a default".into()),
     };
     match fits {

@@ -73,7 +73,9 @@ const TAKEN: [&str; 56] = [
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
     if TAKEN.contains(&ident.to_string().as_str()) {
-        return Err(node.refuse(format!("generated code uses the name `{ident}` itself; rename the schema")));
+        return Err(node.refuse(format!(
+            "generated code uses the name `{ident}` itself; rename the schema"
+        )));
     }
     Ok(ident)
 }

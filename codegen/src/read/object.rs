@@ -18,10 +18,15 @@ pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
         if node.get("properties").is_some() {
             return Ok(true);
         }
-        if node.get("additionalProperties").is_some_and(|it| it.value() == &Value::Bool(false)) {
+        if node
+            .get("additionalProperties")
+            .is_some_and(|it| it.value() == &Value::Bool(false))
+        {
             return Ok(true);
         }
-        let Some(parts) = node.get("allOf") else { return Ok(false) };
+        let Some(parts) = node.get("allOf") else {
+            return Ok(false);
+        };
         let parts = parts.items()?;
         // Several parts are never a mere wrapper: what does not fit is refused where the members are gathered.
         if depth > DEEPEST || parts.len() > 1 {
@@ -98,7 +103,10 @@ impl<'a> Parts<'a> {
             _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with named members")),
             _ => return Err(node.refuse("a schema with `properties` needs `type: object`")),
         }
-        allow(node, &["type", "properties", "required", "additionalProperties", "allOf"])?;
+        allow(
+            node,
+            &["type", "properties", "required", "additionalProperties", "allOf"],
+        )?;
         if depth > 0
             && let Some(place) = node.get("additionalProperties")
         {

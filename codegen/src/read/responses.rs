@@ -2,8 +2,8 @@
 
 use proc_macro2::Ident;
 
-use super::schema::{self, Derived};
 use super::names;
+use super::schema::{self, Derived};
 use crate::Problem;
 use crate::model::{ErrorCode, ResponseContent, ResponseHeader, Success};
 use crate::node::Node;
@@ -128,7 +128,10 @@ fn success(status: u16, content: ResponseContent, node: &Node<'_>) -> Result<Suc
                 required: header.flag("required")?,
             });
         }
-        names::distinct(headers.iter().map(|header| (header.name.as_str(), &header.ident)), &list)?;
+        names::distinct(
+            headers.iter().map(|header| (header.name.as_str(), &header.ident)),
+            &list,
+        )?;
     }
     Ok(Success {
         status,

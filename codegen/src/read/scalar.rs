@@ -79,7 +79,9 @@ pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<String>, Problem> {
         let message = error.to_string();
         let last = message.lines().last().unwrap_or_default().trim();
         let reason = last.strip_prefix("error: ").unwrap_or(last);
-        place.refuse(format!("the pattern `{text}` does not compile in Rust's regex: {reason}"))
+        place.refuse(format!(
+            "the pattern `{text}` does not compile in Rust's regex: {reason}"
+        ))
     })?;
     Ok(Some(text.to_string()))
 }

@@ -16,9 +16,8 @@ pub fn union(node: &Node<'_>) -> Result<Union, Problem> {
     allow(node, &["oneOf", "discriminator", "type"])?;
     let list = node.need("oneOf")?;
     let Some(discriminator) = node.get("discriminator") else {
-        return Err(list.refuse(
-            "`oneOf` needs a `discriminator`: without one, which alternative a value is would be guesswork",
-        ));
+        return Err(list
+            .refuse("`oneOf` needs a `discriminator`: without one, which alternative a value is would be guesswork"));
     };
     let tag = discriminator.need("propertyName")?.text()?;
     let mut mapping = Vec::new();
@@ -60,8 +59,13 @@ pub fn union(node: &Node<'_>) -> Result<Union, Problem> {
         });
         references.push(reference);
     }
-    if let Some((value, target, place)) = mapping.iter().find(|(_, target, _)| !references.contains(&target.as_str())) {
-        return Err(place.refuse(format!("`{value}` stands for {target}, which is not among the alternatives")));
+    if let Some((value, target, place)) = mapping
+        .iter()
+        .find(|(_, target, _)| !references.contains(&target.as_str()))
+    {
+        return Err(place.refuse(format!(
+            "`{value}` stands for {target}, which is not among the alternatives"
+        )));
     }
     if alternatives.is_empty() {
         return Err(list.refuse("a `oneOf` needs at least one alternative"));
@@ -84,7 +88,11 @@ fn tag_field(item: &Node<'_>, tag: &str) -> Result<proc_macro2::Ident, Problem> 
         return Err(wrong());
     }
     let object = object::object(&target, "Alternative", &mut Vec::new())?;
-    let field = object.fields.into_iter().find(|field| field.name == tag).ok_or_else(wrong)?;
+    let field = object
+        .fields
+        .into_iter()
+        .find(|field| field.name == tag)
+        .ok_or_else(wrong)?;
     // A named type is an enumeration here: anything else would have no text, which `lint` sees.
     let is_text = matches!(field.ty, Type::String { .. } | Type::Named(_));
     if !is_text || !field.required || field.nullable {

@@ -27,19 +27,46 @@ fn items_and_values_keep_their_rules() {
     use arrays::server::types::Lists;
     let lists = |codes: Value, matrix: Value, names: Value| json!({ "plain": [], "codes": codes, "matrix": matrix, "names": names });
     assert!(read::<Lists>(lists(json!(["ABC"]), json!([[1, 9]]), json!(["a"]))).is_ok());
-    assert_eq!(refused::<Lists>(lists(json!([]), json!([]), json!([]))), "must have at least 1 items, has 0");
-    assert_eq!(refused::<Lists>(lists(json!(["abc"]), json!([]), json!([]))), "must match ^[A-Z]{3}$");
-    assert_eq!(refused::<Lists>(lists(json!(["ABC"]), json!([[10]]), json!([]))), "must be from 0 to 9, is 10");
-    assert_eq!(refused::<Lists>(lists(json!(["ABC"]), json!([[1, 2, 3]]), json!([]))), "must have at most 2 items, has 3");
-    assert_eq!(refused::<Lists>(lists(json!(["ABC"]), json!([]), json!([""]))), "must not be empty");
+    assert_eq!(
+        refused::<Lists>(lists(json!([]), json!([]), json!([]))),
+        "must have at least 1 items, has 0"
+    );
+    assert_eq!(
+        refused::<Lists>(lists(json!(["abc"]), json!([]), json!([]))),
+        "must match ^[A-Z]{3}$"
+    );
+    assert_eq!(
+        refused::<Lists>(lists(json!(["ABC"]), json!([[10]]), json!([]))),
+        "must be from 0 to 9, is 10"
+    );
+    assert_eq!(
+        refused::<Lists>(lists(json!(["ABC"]), json!([[1, 2, 3]]), json!([]))),
+        "must have at most 2 items, has 3"
+    );
+    assert_eq!(
+        refused::<Lists>(lists(json!(["ABC"]), json!([]), json!([""]))),
+        "must not be empty"
+    );
 
     use maps::server::types::Maps;
     let maps = |texts: Value, lists: Value| json!({ "texts": texts, "readings": { "a": 1.50 }, "lists": lists, "counts": { "a": 1 } });
     assert!(read::<Maps>(maps(json!({ "a": "b" }), json!({ "x": [1] }))).is_ok());
-    assert_eq!(refused::<Maps>(maps(json!({}), json!({}))), "must have at least 1 members, has 0");
-    assert_eq!(refused::<Maps>(maps(json!({ "A": "b" }), json!({}))), "the name \"A\" must match ^[a-z]+$");
-    assert_eq!(refused::<Maps>(maps(json!({ "a": "toolong" }), json!({}))), "must have at most 5 characters, has 7");
-    assert_eq!(refused::<Maps>(maps(json!({ "a": "b" }), json!({ "x": [] }))), "must have at least 1 items, has 0");
+    assert_eq!(
+        refused::<Maps>(maps(json!({}), json!({}))),
+        "must have at least 1 members, has 0"
+    );
+    assert_eq!(
+        refused::<Maps>(maps(json!({ "A": "b" }), json!({}))),
+        "the name \"A\" must match ^[a-z]+$"
+    );
+    assert_eq!(
+        refused::<Maps>(maps(json!({ "a": "toolong" }), json!({}))),
+        "must have at most 5 characters, has 7"
+    );
+    assert_eq!(
+        refused::<Maps>(maps(json!({ "a": "b" }), json!({ "x": [] }))),
+        "must have at least 1 items, has 0"
+    );
 }
 
 #[test]
@@ -58,8 +85,14 @@ fn null_is_taken_only_where_the_document_says_so() {
     );
     let items = read_one("items", json!(["ab", null])).unwrap().items;
     assert_eq!(items, Some(vec![Some("ab".to_string()), None]));
-    assert_eq!(read_one("items", json!(["a"])).unwrap_err(), "must have at least 2 characters, has 1");
-    assert_eq!(read_one("values", json!({ "a": 2 })).unwrap_err(), "must be at most 1, is 2");
+    assert_eq!(
+        read_one("items", json!(["a"])).unwrap_err(),
+        "must have at least 2 characters, has 1"
+    );
+    assert_eq!(
+        read_one("values", json!({ "a": 2 })).unwrap_err(),
+        "must be at most 1, is 2"
+    );
     assert!(read_one("values", json!({ "a": null })).is_ok());
     assert_eq!(
         serde_json::to_value(read_one("may_be_null", Value::Null).unwrap()).unwrap(),
@@ -72,7 +105,12 @@ fn parts_of_an_all_of_are_one_object() {
     use all_of::server::types::{Cat, Kitten, PetOwner};
     let cat: Cat = read(json!({ "name": "Minka", "lives": 9, "owner": { "name": "Ada" } })).unwrap();
     assert_eq!(cat.lives, 9);
-    assert_eq!(cat.owner, Some(PetOwner { name: Some("Ada".into()) }));
+    assert_eq!(
+        cat.owner,
+        Some(PetOwner {
+            name: Some("Ada".into())
+        })
+    );
     assert_eq!(refused::<Cat>(json!({ "name": "Minka" })), "missing field `lives`");
     assert_eq!(refused::<Cat>(json!({ "name": "", "lives": 1 })), "must not be empty");
     let kitten = Kitten {
@@ -81,7 +119,10 @@ fn parts_of_an_all_of_are_one_object() {
         lives: 1,
         born: None,
     };
-    assert_eq!(serde_json::to_value(kitten).unwrap(), json!({ "name": "M", "owner": {}, "lives": 1 }));
+    assert_eq!(
+        serde_json::to_value(kitten).unwrap(),
+        json!({ "name": "M", "owner": {}, "lives": 1 })
+    );
 }
 
 #[test]
@@ -91,14 +132,23 @@ fn alternatives_are_told_apart_by_their_discriminator() {
         r#type: CircleType::Circle,
         radius: 1.0,
     });
-    assert_eq!(read::<Shape>(json!({ "radius": 1.0, "type": "circle" })), Ok(circle.clone()));
+    assert_eq!(
+        read::<Shape>(json!({ "radius": 1.0, "type": "circle" })),
+        Ok(circle.clone())
+    );
     let square = read::<Shape>(json!({ "type": "square", "width": 2.0 })).unwrap();
     assert!(matches!(&square, Shape::Rectangle(Rectangle { r#type, .. }) if r#type == "square"));
-    assert_eq!(refused::<Shape>(json!({ "type": "star" })), "type: must be one of circle, square, rectangle, is \"star\"");
+    assert_eq!(
+        refused::<Shape>(json!({ "type": "star" })),
+        "type: must be one of circle, square, rectangle, is \"star\""
+    );
     assert_eq!(refused::<Shape>(json!({ "radius": 1 })), "missing field `type`");
     assert_eq!(refused::<Shape>(json!({ "type": 1 })), "type: must be a string");
     assert_eq!(refused::<Shape>(json!([])), "must be an object");
-    assert_eq!(refused::<Shape>(json!({ "type": "circle", "radius": -1 })), "must be at least 0, is -1");
+    assert_eq!(
+        refused::<Shape>(json!({ "type": "circle", "radius": -1 })),
+        "must be at least 0, is -1"
+    );
     let event = |kind: &str| {
         Event::Drawn(Drawn {
             kind: kind.into(),
@@ -120,12 +170,18 @@ fn named_scalars_validate_in_bodies_and_parameters() {
     use scalars::server::types::{Code, Count, PutValuesPath, PutValuesQuery, Values};
     let values: Values = read(json!({ "code": "ABC", "counts": [1], "prices": { "a": "1.5" } })).unwrap();
     assert_eq!(serde_json::to_value(&values).unwrap()["prices"]["a"], "1.50");
-    assert_eq!(refused::<Values>(json!({ "code": "abc", "prices": {} })), "must match ^[A-Z]{3}$");
+    assert_eq!(
+        refused::<Values>(json!({ "code": "abc", "prices": {} })),
+        "must match ^[A-Z]{3}$"
+    );
     assert_eq!(
         refused::<Values>(json!({ "code": "ABC", "counts": [0], "prices": {} })),
         "must be at least 1, is 0"
     );
-    assert_eq!(query::<PutValuesPath>("code=ABC").unwrap().code, Code::from("ABC".to_string()));
+    assert_eq!(
+        query::<PutValuesPath>("code=ABC").unwrap().code,
+        Code::from("ABC".to_string())
+    );
     assert_eq!(query::<PutValuesQuery>("count=2").unwrap().count, Some(Count(2)));
     assert_eq!(
         query::<PutValuesQuery>("count=0").unwrap_err(),
@@ -144,10 +200,16 @@ fn what_is_left_out_has_its_default() {
     assert!(values.flag);
     assert_eq!((values.count, values.share, values.name.as_str()), (-3, 0.5, "none"));
     assert_eq!((values.inline, values.kind), (ValuesInline::B, Kind::Dog));
-    assert_eq!((values.perhaps, values.nothing, values.default_flag), (Some(7), None, None));
+    assert_eq!(
+        (values.perhaps, values.nothing, values.default_flag),
+        (Some(7), None, None)
+    );
     assert!(values.list.is_empty() && values.map.is_empty());
     assert_eq!(read::<Values>(json!({ "perhaps": null })).unwrap().perhaps, None);
-    assert_eq!(refused::<Values>(json!({ "name": "too long" })), "must have at most 5 characters, has 8");
+    assert_eq!(
+        refused::<Values>(json!({ "name": "too long" })),
+        "must have at most 5 characters, has 8"
+    );
     let query: query_parameters::server::types::ListPetsQuery = query("kind=cat").unwrap();
     assert_eq!(query.limit, 25);
     assert_eq!(query.sort, query_parameters::server::types::ListPetsSort::Name);
@@ -167,8 +229,14 @@ fn members_without_a_name_are_kept_or_refused() {
         refused::<ValuesLabels>(json!({ "name": "a", "note": null })),
         "must not be null; leave the member out instead"
     );
-    assert_eq!(refused::<ValuesStrict>(json!({ "x": 1 })), "unknown field `x`, expected `name`");
-    assert_eq!(read::<ValuesLoose>(json!({ "x": [1] })).unwrap().additional_properties["x"], json!([1]));
+    assert_eq!(
+        refused::<ValuesStrict>(json!({ "x": 1 })),
+        "unknown field `x`, expected `name`"
+    );
+    assert_eq!(
+        read::<ValuesLoose>(json!({ "x": [1] })).unwrap().additional_properties["x"],
+        json!([1])
+    );
 }
 
 #[test]
@@ -207,12 +275,22 @@ fn numbers_times_and_bytes_are_within_their_types() {
 #[test]
 fn names_on_the_wire_are_the_documents() {
     use cases::server::types::PetOwner;
-    let owner: PetOwner = read(json!({ "firstName": "Ada", "@id": "1", "2nd": "x", "HTTPServer": "apache-2" })).unwrap();
-    assert_eq!((owner.first_name.as_str(), owner.id.as_deref(), owner.n2nd.as_deref()), ("Ada", Some("1"), Some("x")));
+    let owner: PetOwner =
+        read(json!({ "firstName": "Ada", "@id": "1", "2nd": "x", "HTTPServer": "apache-2" })).unwrap();
+    assert_eq!(
+        (owner.first_name.as_str(), owner.id.as_deref(), owner.n2nd.as_deref()),
+        ("Ada", Some("1"), Some("x"))
+    );
     assert_eq!(
         serde_json::to_value(&owner).unwrap(),
         json!({ "firstName": "Ada", "@id": "1", "2nd": "x", "HTTPServer": "apache-2" })
     );
     use keywords::server::types::MatchPath;
-    assert_eq!(query::<MatchPath>("type=a&self=b").unwrap(), MatchPath { r#type: "a".into(), self_: "b".into() });
+    assert_eq!(
+        query::<MatchPath>("type=a&self=b").unwrap(),
+        MatchPath {
+            r#type: "a".into(),
+            self_: "b".into()
+        }
+    );
 }

@@ -17,9 +17,18 @@ mod telemetry;
 fn by_hand(name: &str) -> Value {
     let version = semver::Version::new(1, 0, 0);
     match name {
-        "accounts" => accounts::accounts_mod::stub_api_description().unwrap().openapi(name, version).json(),
-        "pets" => pets::pets_mod::stub_api_description().unwrap().openapi(name, version).json(),
-        "telemetry" => telemetry::telemetry_mod::stub_api_description().unwrap().openapi(name, version).json(),
+        "accounts" => accounts::accounts_mod::stub_api_description()
+            .unwrap()
+            .openapi(name, version)
+            .json(),
+        "pets" => pets::pets_mod::stub_api_description()
+            .unwrap()
+            .openapi(name, version)
+            .json(),
+        "telemetry" => telemetry::telemetry_mod::stub_api_description()
+            .unwrap()
+            .openapi(name, version)
+            .json(),
         other => panic!("no trait for {other}"),
     }
     .unwrap()
@@ -32,7 +41,10 @@ fn normalised(value: &Value) -> Value {
             .iter()
             .map(|(key, value)| {
                 let mut value = normalised(value);
-                if let (true, Some(items)) = (["required", "parameters", "tags"].contains(&key.as_str()), value.as_array_mut()) {
+                if let (true, Some(items)) = (
+                    ["required", "parameters", "tags"].contains(&key.as_str()),
+                    value.as_array_mut(),
+                ) {
                     items.sort_by_key(ToString::to_string);
                 }
                 (key.clone(), value)
@@ -74,16 +86,27 @@ fn documents_that_dropshot_emitted_come_back_the_same() {
             std::fs::write(&path, serde_json::to_string_pretty(&first).unwrap() + "\n").unwrap();
         }
         let kept: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_default()).unwrap();
-        assert_eq!(kept, first, "{path} is not what the trait says; run again with CODEGEN_UPDATE=1");
+        assert_eq!(
+            kept, first,
+            "{path} is not what the trait says; run again with CODEGEN_UPDATE=1"
+        );
         let Some((_, description)) = round_trip::ALL.iter().find(|(known, _)| *known == name) else {
             problems.push(format!("{name}: not generated"));
             continue;
         };
-        let second = description().unwrap().openapi(name, semver::Version::new(1, 0, 0)).json().unwrap();
+        let second = description()
+            .unwrap()
+            .openapi(name, semver::Version::new(1, 0, 0))
+            .json()
+            .unwrap();
         let mut found = Vec::new();
         differences(&normalised(&first), &normalised(&second), "#", &mut found);
         // Nothing is excepted: so far the generator loses nothing of what Dropshot says.
-        problems.extend(found.iter().map(|(pointer, one, other)| format!("{name}: {pointer}: {one} became {other}")));
+        problems.extend(
+            found
+                .iter()
+                .map(|(pointer, one, other)| format!("{name}: {pointer}: {one} became {other}")),
+        );
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
@@ -92,7 +115,10 @@ fn documents_that_dropshot_emitted_come_back_the_same() {
 fn a_difference_is_found_and_the_order_of_lists_of_names_is_none() {
     let mut changed = by_hand("pets");
     let same = changed.clone();
-    changed["components"]["schemas"]["NewPet"]["required"].as_array_mut().unwrap().reverse();
+    changed["components"]["schemas"]["NewPet"]["required"]
+        .as_array_mut()
+        .unwrap()
+        .reverse();
     let mut found = Vec::new();
     differences(&normalised(&same), &normalised(&changed), "#", &mut found);
     assert!(found.is_empty(), "{found:?}");

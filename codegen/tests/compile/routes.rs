@@ -25,7 +25,10 @@ fn dropshot_serves_every_fixture_and_emits_the_same_operations() {
     assert!(positive::ALL.len() >= 25);
     for (name, description) in positive::ALL {
         let description = description().unwrap_or_else(|error| panic!("{name}: {error}"));
-        let emitted = description.openapi(*name, semver::Version::new(1, 0, 0)).json().unwrap();
+        let emitted = description
+            .openapi(*name, semver::Version::new(1, 0, 0))
+            .json()
+            .unwrap();
         let path = format!("{}/fixtures/positive/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
         let source: Value = serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(operations(&emitted), operations(&source), "{name}");

@@ -39,3 +39,10 @@ pub mod front_door {
         Ok(Vec::new())
     }
 }
+
+/// What happens around a client's calls.
+pub mod hooks {
+    /// Nothing.
+    #[derive(Clone, Debug)]
+    pub struct Hooks;
+}

@@ -39,7 +39,7 @@ pub fn generate(kind: &str, path: &Path) -> Vec<(PathBuf, Vec<File>)> {
     let folder = folder(kind).join(&name);
     let mut all = vec![
         (folder.join("server"), emit::server(&api, &root).unwrap()),
-        (folder.join("stubs"), stubs::files(&api)),
+        (folder.join("stubs"), stubs::files(&api, folder.join("client").exists())),
     ];
     if folder.join("client").exists() {
         all.push((folder.join("client"), emit::client(&document, &root).unwrap()));

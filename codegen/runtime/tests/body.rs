@@ -1,0 +1,212 @@
+//! Members of JSON bodies.
+
+use std::collections::BTreeMap;
+
+use codegen_runtime::{ArrayRules, Base64, ExactNumber, MapRules, NumberRules, StringRules, body, decimal};
+use serde::Deserialize;
+
+type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
+
+/// Reads `text` with `read`; a refusal's message without its place.
+fn read<T>(text: &str, read: impl FnOnce(&mut Json<'_>) -> serde_json::Result<T>) -> Result<T, String> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    read(&mut deserializer).map_err(|error| {
+        let text = error.to_string();
+        text.split(" at line ").next().unwrap_or_default().to_string()
+    })
+}
+
+#[test]
+fn strings_and_numbers_are_read_under_their_rules() {
+    let rules = StringRules {
+        max_length: Some(2),
+        ..StringRules::default()
+    };
+    assert_eq!(read("\"ab\"", |json| body::string(json, rules)), Ok("ab".into()));
+    assert_eq!(
+        read("\"abc\"", |json| body::string(json, rules)),
+        Err("must have at most 2 characters, has 3".into())
+    );
+    assert_eq!(
+        read("1", |json| body::string(json, rules)),
+        Err("invalid type: integer `1`, expected a string".into())
+    );
+    let rules = NumberRules {
+        minimum: Some((1, false)),
+        maximum: None,
+    };
+    assert_eq!(read("1", |json| body::number(json, rules)), Ok(1));
+    assert_eq!(
+        read("0", |json| body::number(json, rules)),
+        Err("must be at least 1, is 0".into())
+    );
+}
+
+#[test]
+fn a_name_that_occurs_twice_in_a_map_is_refused() {
+    let rules = MapRules::default();
+    let map = |text: &str| read(text, |json| body::map::<_, i32>(json, rules));
+    assert_eq!(
+        map("{\"a\":1,\"b\":2}"),
+        Ok(BTreeMap::from([("a".into(), 1), ("b".into(), 2)]))
+    );
+    assert_eq!(map("{\"a\":1,\"a\":1}"), Err("the name \"a\" occurs twice".into()));
+    let numbers = read("{\"a\":1,\"a\":2}", |json| body::exact_number_map(json, rules, 18));
+    assert_eq!(numbers, Err("the name \"a\" occurs twice".into()));
+}
+
+#[test]
+fn a_map_beyond_its_bound_is_refused_at_the_first_member_too_many() {
+    let rules = MapRules {
+        max_properties: Some(1),
+        ..MapRules::default()
+    };
+    // What follows is not even read: it is no JSON.
+    let result = read("{\"a\":1,\"b\":2,!", |json| body::map::<_, i32>(json, rules));
+    assert_eq!(result, Err("must have at most 1 members".into()));
+}
+
+#[test]
+fn arrays_are_counted() {
+    let rules = ArrayRules {
+        min_items: Some(2),
+        max_items: None,
+    };
+    assert_eq!(
+        read("[1]", |json| body::array::<_, i32>(json, rules)),
+        Err("must have at least 2 items, has 1".into())
+    );
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct Members {
+    #[serde(default, deserialize_with = "strict")]
+    strict: Option<i32>,
+    #[serde(default, deserialize_with = "lenient")]
+    lenient: Option<i32>,
+}
+
+fn strict<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
+    body::optional(deserializer, false, |reader| {
+        reader.with(|json| Deserialize::deserialize(json))
+    })
+}
+
+fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
+    body::optional(deserializer, true, |reader| {
+        reader.with(|json| Deserialize::deserialize(json))
+    })
+}
+
+#[test]
+fn a_null_is_refused_with_a_hint_unless_the_member_is_nullable() {
+    let members = |text: &str| read(text, |json| Members::deserialize(json));
+    let of = |strict, lenient| Members { strict, lenient };
+    assert_eq!(members("{}"), Ok(of(None, None)));
+    assert_eq!(members("{\"strict\": 1, \"lenient\": 2}"), Ok(of(Some(1), Some(2))));
+    assert_eq!(members("{\"lenient\": null}"), Ok(of(None, None)));
+    assert_eq!(
+        members("{\"strict\": null}"),
+        Err("must not be null; leave the member out instead".into())
+    );
+    // The position inside the member would mislead.
+    assert_eq!(
+        members("{\"strict\": \"x\"}"),
+        Err("invalid type: string \"x\", expected i32".into())
+    );
+}
+
+#[test]
+fn times_and_days_are_exact() {
+    let time = |text: &str| read(text, |json| body::date_time(json));
+    assert_eq!(
+        time("\"2026-05-01T12:30:00+03:00\"").unwrap().to_rfc3339(),
+        "2026-05-01T09:30:00+00:00"
+    );
+    assert!(
+        time("\"2026-05-01T12:30:00\"")
+            .unwrap_err()
+            .ends_with("; the offset is missing")
+    );
+    assert!(time("\"2026-05-01\"").unwrap_err().ends_with("; is \"2026-05-01\""));
+    assert!(read("\"2026-05-01\"", |json| body::date(json)).is_ok());
+    for wrong in ["2026-5-1", "2026-02-30", "26-05-01", "2026-05-01Z", " 2026-05-01"] {
+        let expected = format!("must be a day such as 2026-05-01; is \"{wrong}\"");
+        assert_eq!(read(&format!("\"{wrong}\""), |json| body::date(json)), Err(expected));
+    }
+}
+
+#[test]
+fn amounts_have_their_decimals() {
+    let amount = |text: &str| read(text, |json| decimal::read(json, 2)).map(|value| value.to_string());
+    assert_eq!(amount("\"12.5\""), Ok("12.5".into()));
+    for wrong in ["\"1.234\"", "\"\"", "\"1,5\""] {
+        assert_eq!(
+            amount(wrong),
+            Err("must be a decimal number with at most 2 decimals".into())
+        );
+    }
+    let mut out = Vec::new();
+    let value = "12.345".parse().unwrap();
+    decimal::serialize::<2, _>(&value, &mut serde_json::Serializer::new(&mut out)).unwrap();
+    assert_eq!(out, b"\"12.35\"");
+}
+
+#[test]
+fn bytes_are_base64_and_never_shown() {
+    let bytes: Base64 = serde_json::from_str("\"AP8=\"").unwrap();
+    assert_eq!(bytes.0, [0, 255]);
+    assert_eq!(serde_json::to_string(&bytes).unwrap(), "\"AP8=\"");
+    assert_eq!(format!("{bytes:?}"), "Base64(2 bytes)");
+    assert!(serde_json::from_str::<Base64>("\"AP8\"").is_err());
+}
+
+#[test]
+fn unions_name_their_discriminator() {
+    let tagged = |text: &str| read(text, |json| body::Tagged::of(json, "kind").map(|tagged| tagged.tag));
+    assert_eq!(tagged("{\"a\": 1, \"kind\": \"x\"}"), Ok("x".into()));
+    assert_eq!(tagged("{\"a\": 1}"), Err("missing field `kind`".into()));
+    assert_eq!(tagged("{\"kind\": 1}"), Err("kind: must be a string".into()));
+    assert_eq!(tagged("3"), Err("must be an object".into()));
+}
+
+#[test]
+fn exact_numbers_keep_their_text_and_value() {
+    for (text, value) in [
+        ("12.50", "12.50"),
+        ("-0.1", "-0.1"),
+        ("1.25e1", "12.5"),
+        ("125E-2", "1.25"),
+        ("1e3", "1000"),
+        ("0e999", "0"),
+        ("123456789012345678", "123456789012345678"),
+        ("0.000000000123456789", "0.000000000123456789"),
+    ] {
+        let number = ExactNumber::parse(text, 18).unwrap();
+        assert_eq!((number.text.as_str(), number.value.to_string().as_str()), (text, value));
+        let read: ExactNumber = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
+}
+
+#[test]
+fn exact_numbers_refuse_what_they_cannot_keep() {
+    let refused = |text: &str| ExactNumber::parse(text, 18).unwrap_err();
+    assert_eq!(
+        refused("1234567890123456789"),
+        "must have at most 18 significant digits, has 19"
+    );
+    assert_eq!(refused("1e29"), "is out of the range that can be kept exactly");
+    assert_eq!(refused("1e-29"), "is out of the range that can be kept exactly");
+    assert_eq!(refused("1e99999999999999999999"), "is out of range");
+    for (text, kind) in [
+        ("\"1\"", "a string"),
+        ("null", "null"),
+        ("true", "a boolean"),
+        ("[1]", "an array"),
+        ("{}", "an object"),
+    ] {
+        let expected = format!("must be a number, is {kind}");
+        assert_eq!(read(text, |json| body::exact_number(json, 18)), Err(expected));
+    }
+}

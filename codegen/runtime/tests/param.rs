@@ -1,0 +1,125 @@
+//! Parameters: values arrive as text, and messages name the parameter.
+
+use codegen_runtime::{NumberRules, StringRules, param};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+
+fn read<T>(text: &str, read: impl FnOnce(StrDeserializer<'_, Error>) -> Result<T, Error>) -> Result<T, String> {
+    read(text.into_deserializer()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn whole_numbers_say_their_bounds() {
+    let rules = NumberRules {
+        minimum: Some((1, false)),
+        maximum: Some((100, false)),
+    };
+    let limit = |text: &str| read(text, |text| param::integer::<_, i32>(text, "limit", rules));
+    assert_eq!(limit("100"), Ok(100));
+    for wrong in ["0", "101", "+5", "1.0", "", "abc"] {
+        let expected = format!("limit: must be a whole number from 1 to 100, is {wrong:?}");
+        assert_eq!(limit(wrong), Err(expected));
+    }
+    let page = |text: &str| {
+        read(text, |text| {
+            param::integer::<_, u32>(text, "page", NumberRules::default())
+        })
+    };
+    assert_eq!(
+        page("-1"),
+        Err("page: must be a whole number of at most 32 bits, is \"-1\"".into())
+    );
+}
+
+#[test]
+fn numbers_are_finite() {
+    let rules = NumberRules {
+        minimum: Some((0.0, true)),
+        maximum: None,
+    };
+    let weight = |text: &str| read(text, |text| param::number(text, "weight", rules));
+    assert_eq!(weight("0.5"), Ok(0.5));
+    for wrong in ["0", "NaN", "inf", "x"] {
+        assert_eq!(weight(wrong), Err(format!("weight: must be more than 0, is {wrong:?}")));
+    }
+}
+
+#[test]
+fn booleans_are_two_words() {
+    let flag = |text: &str| read(text, |text| param::boolean(text, "all"));
+    assert_eq!((flag("true"), flag("false")), (Ok(true), Ok(false)));
+    assert_eq!(flag("1"), Err("all: must be true or false, is \"1\"".into()));
+}
+
+#[test]
+fn texts_keep_their_rules() {
+    let rules = StringRules {
+        max_length: Some(2),
+        ..StringRules::default()
+    };
+    let name = |text: &str| read(text, |text| param::string(text, "name", rules));
+    assert_eq!(name("abc"), Err("name: must have at most 2 characters, has 3".into()));
+}
+
+#[test]
+fn a_plus_sign_that_the_query_lost_is_explained() {
+    let from = |text: &str| read(text, |text| param::date_time(text, "from"));
+    assert!(from("2026-05-01T12:30:00+03:00").is_ok());
+    let lost = from("2026-05-01T12:30:00 03:00").unwrap_err();
+    assert!(
+        lost.starts_with("from: must be an RFC 3339 time with an offset"),
+        "{lost}"
+    );
+    assert!(
+        lost.ends_with("; a plus sign in a query means a space, send it as %2B"),
+        "{lost}"
+    );
+    assert!(
+        from("2026-05-01 12:30:00Z")
+            .unwrap_err()
+            .ends_with("; is \"2026-05-01 12:30:00Z\"")
+    );
+    assert!(
+        from("2026-05-01T12:30:00")
+            .unwrap_err()
+            .ends_with("; the offset is missing")
+    );
+    assert!(from("yesterday").unwrap_err().ends_with("; is \"yesterday\""));
+    #[derive(Debug, Deserialize)]
+    struct Query {
+        #[serde(deserialize_with = "a_time")]
+        at: chrono::DateTime<chrono::Utc>,
+    }
+    fn a_time<'de, D: serde::Deserializer<'de>>(d: D) -> Result<chrono::DateTime<chrono::Utc>, D::Error> {
+        param::date_time(d, "at")
+    }
+    assert!(
+        serde_urlencoded::from_str::<Query>("at=2026-05-01T12:30:00+03:00")
+            .unwrap_err()
+            .to_string()
+            .contains("%2B")
+    );
+    let query: Query = serde_urlencoded::from_str("at=2026-05-01T12:30:00%2B03:00").unwrap();
+    assert_eq!(query.at.to_rfc3339(), "2026-05-01T09:30:00+00:00");
+}
+
+#[test]
+fn days_uuids_and_values_of_enumerations_name_what_is_admitted() {
+    assert!(read("2026-05-01", |text| param::date(text, "on")).is_ok());
+    assert_eq!(
+        read("1.5.2026", |text| param::date(text, "on")),
+        Err("on: must be a day such as 2026-05-01; is \"1.5.2026\"".into())
+    );
+    assert_eq!(
+        read("x", |text| param::uuid(text, "id")),
+        Err("id: must be a UUID, is \"x\"".into())
+    );
+    let kind = |text: &str| {
+        read(text, |text| {
+            param::one_of(text, "kind", &["cat", "dog"], |value| (value == "cat").then_some(1))
+        })
+    };
+    assert_eq!(kind("cat"), Ok(1));
+    assert_eq!(kind("bird"), Err("kind: must be one of cat, dog, is \"bird\"".into()));
+}

@@ -1,0 +1,80 @@
+//! The command: what it prints, and its exit codes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/positive/bodies.yaml");
+const REFUSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/negative/any_of.yaml");
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_codegen"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn generate(command: &[&str], folder: &Path) -> Output {
+    let folder = folder.join("server");
+    let mut arguments = command.to_vec();
+    let folder = folder.display().to_string();
+    arguments.extend(["--spec", DOCUMENT, "--server", &folder, "--root", "crate::pets"]);
+    run(&arguments)
+}
+
+#[test]
+fn generating_writes_and_checking_agrees_until_a_file_is_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = generate(&["check"], folder.path());
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(said(&missing).contains("missing: "), "{}", said(&missing));
+    assert_eq!(generate(&[], folder.path()).status.code(), Some(0));
+    assert_eq!(generate(&["check"], folder.path()).status.code(), Some(0));
+    let dispatch = folder.path().join("server/dispatch.rs");
+    let text = std::fs::read_to_string(&dispatch).unwrap();
+    assert!(text.contains("use crate::pets::context::Context;"));
+    std::fs::write(&dispatch, text.replacen("Context", "Other", 1)).unwrap();
+    let stale = generate(&["check"], folder.path());
+    assert_eq!(stale.status.code(), Some(2));
+    assert!(said(&stale).contains("stale: "), "{}", said(&stale));
+}
+
+#[test]
+fn a_refusal_names_line_column_and_pointer() {
+    let output = run(&["--spec", REFUSED]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!(
+        "error: {REFUSED}:15:11: #/components/schemas/Pet/properties/kind/anyOf: `anyOf` is not supported; name one type\n"
+    );
+    assert_eq!(said(&output), expected);
+}
+
+#[test]
+fn a_document_alone_is_only_checked() {
+    let output = run(&["--spec", DOCUMENT]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_missing_document_and_a_root_that_is_no_path_are_errors() {
+    let output = run(&["--spec", "nowhere.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).starts_with("error: nowhere.yaml: "), "{}", said(&output));
+    let output = run(&["--spec", DOCUMENT, "--root", "not a path"]);
+    assert!(said(&output).contains("must be a path of modules"), "{}", said(&output));
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let output = run(&["--help"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in ["Exit codes:", "Examples:", "codegen check --spec", "--root"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+}
