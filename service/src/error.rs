@@ -105,6 +105,9 @@ fn extractor_message(message: &str) -> String {
     }
     match message.strip_prefix("unable to parse JSON body: ") {
         Some(rest) => format!("body: {}", position_in_brackets(rest)),
+        None if message.contains("content-type") || message.contains("content type") => {
+            format!("{message}; send the header Content-Type: application/json")
+        }
         None => message.to_string(),
     }
 }

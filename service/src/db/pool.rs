@@ -161,6 +161,8 @@ fn bounded(config: Config, settings: &PoolSettings) -> Config {
         .iter()
         .map(|(name, limit)| format!("-c {name}={}", limit.as_millis()))
         .collect();
+    // A nonce or a measurement that was answered for must survive a crash, whatever the database's own setting.
+    options.push("-c synchronous_commit=on".to_owned());
     // The statements are written for generic plans, and planning each list anew cost 40 % of its throughput.
     options.push("-c plan_cache_mode=force_generic_plan".to_owned());
     options.extend(config.get_options().map(ToOwned::to_owned));
