@@ -1,0 +1,107 @@
+//! Responses, their headers, error codes and bodies.
+
+use super::{Comparison, Direction};
+use crate::Severity;
+use crate::document::{Node, Pair, pairs, strings};
+
+impl Comparison {
+    pub(super) fn responses(&mut self, base: &Node<'_>, working: &Node<'_>) {
+        let (base, working) = (base.get("responses"), working.get("responses"));
+        for Pair {
+            name: status,
+            place,
+            was,
+            is,
+        } in pairs(base.as_ref(), working.as_ref())
+        {
+            match (was, is) {
+                (Some(was), Some(is)) => self.response(&was, &is),
+                // A status says what has happened: without it, that is answered in another way than promised.
+                (Some(_), None) => self.breaking(place, format!("the status {status} was removed")),
+                // Clients tell errors apart by class and code, and treat a code they do not know by its status.
+                (None, Some(_)) if status.starts_with(['4', '5']) => {
+                    self.addition(place, format!("the error status {status} was added"));
+                }
+                (None, Some(_)) => {
+                    self.breaking(
+                        place,
+                        format!("the status {status} was added: no client knows what it means"),
+                    );
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn response(&mut self, base: &Node<'_>, working: &Node<'_>) {
+        self.rest(base, working, &["headers", "content", "x-error-codes"]);
+        self.error_codes(base, working);
+        self.headers(base, working);
+        self.content(Direction::Response, base, working);
+    }
+
+    fn error_codes(&mut self, base: &Node<'_>, working: &Node<'_>) {
+        let (was, is) = (
+            strings(base.raw("x-error-codes")),
+            strings(working.raw("x-error-codes")),
+        );
+        let pointer = working.below("x-error-codes");
+        for code in was.difference(&is) {
+            // Clients decide by it, and what it stood for is now answered in another way.
+            self.breaking(&pointer, format!("the error code `{code}` was removed"));
+        }
+        for code in is.difference(&was) {
+            self.addition(&pointer, format!("the error code `{code}` was added"));
+        }
+        if was == is && base.raw("x-error-codes") != working.raw("x-error-codes") {
+            self.report(Severity::Wording, pointer, "the error codes are in another order");
+        }
+    }
+
+    fn headers(&mut self, base: &Node<'_>, working: &Node<'_>) {
+        let (base, working) = (base.get("headers"), working.get("headers"));
+        for Pair { name, place, was, is } in pairs(base.as_ref(), working.as_ref()) {
+            match (was, is) {
+                (Some(was), Some(is)) => self.header(&was, &is),
+                (Some(_), None) => self.breaking(place, format!("the header `{name}` was removed")),
+                (None, Some(_)) => self.addition(place, format!("the header `{name}` was added")),
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn header(&mut self, base: &Node<'_>, working: &Node<'_>) {
+        self.rest(base, working, &["required", "schema", "content"]);
+        match (base.is_true("required"), working.is_true("required")) {
+            (true, false) => self.breaking(working.below("required"), "the header may be absent now"),
+            (false, true) => self.addition(working.below("required"), "the header is always there now"),
+            _ => {}
+        }
+        self.schema_at(Direction::Response, base, working, "schema");
+        self.content(Direction::Response, base, working);
+    }
+
+    /// Media types: of a body, and of a parameter or header that is described by one.
+    pub(super) fn content(&mut self, direction: Direction, base: &Node<'_>, working: &Node<'_>) {
+        let (base, working) = (base.get("content"), working.get("content"));
+        for Pair {
+            name: media_type,
+            place,
+            was,
+            is,
+        } in pairs(base.as_ref(), working.as_ref())
+        {
+            self.media_types_differ |= was.is_some() != is.is_some();
+            match (was, is) {
+                (Some(was), Some(is)) => {
+                    self.rest(&was, &is, &["schema"]);
+                    self.media_types_differ |= was.raw("schema").is_some() != is.raw("schema").is_some();
+                    self.schema_at(direction, &was, &is, "schema");
+                }
+                (Some(_), None) => self.breaking(place, format!("`{media_type}` was removed")),
+                (None, Some(_)) => self.addition(place, format!("`{media_type}` was added")),
+                (None, None) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a Markdown document names in backticks, links and blocks of code.
+
+use std::path::Path;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+/// The parts of a Markdown document that name things.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// Its path from the project's root, for messages.
+    pub name: String,
+    /// Code in backticks.
+    pub spans: Vec<String>,
+    /// Blocks of code without a language: commands, or a tree of folders.
+    pub blocks: Vec<String>,
+    /// Targets of links and images.
+    pub links: Vec<String>,
+}
+
+impl Document {
+    /// Reads the document `name` below `root`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn read(root: &Path, name: &str) -> std::io::Result<Self> {
+        Ok(Self::parse(name, &std::fs::read_to_string(root.join(name))?))
+    }
+
+    /// Parses Markdown, tables included.
+    pub fn parse(name: &str, text: &str) -> Self {
+        let mut document = Self {
+            name: name.to_owned(),
+            ..Self::default()
+        };
+        let mut block: Option<String> = None;
+        for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+            match event {
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => block = Some(String::new()),
+                // Blocks with a language are programs, which are run elsewhere.
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) if language.is_empty() => {
+                    block = Some(String::new());
+                }
+                Event::Text(text) => {
+                    if let Some(block) = &mut block {
+                        block.push_str(&text);
+                    }
+                }
+                Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
+                Event::Code(code) => document.spans.push(code.into_string()),
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    document.links.push(dest_url.into_string());
+                }
+                _ => {}
+            }
+        }
+        document
+    }
+}

@@ -1,0 +1,326 @@
+//! What a client is answered: nothing goes, and nothing comes that it does not know.
+
+use serde_json::{Value, json};
+use spec_gates::Severity::{Addition, Breaking, Wording};
+
+use crate::contracts::{at, check, released, small};
+
+#[test]
+fn a_field_removed_from_a_response_is_breaking() {
+    let gone = |c: &mut Value, schema: &str, name: &str| {
+        at(c, schema)["properties"].as_object_mut().unwrap().shift_remove(name);
+        if let Some(Value::Array(required)) = at(c, schema).get_mut("required") {
+            required.retain(|other| other != name);
+        }
+    };
+    check(
+        &small(),
+        |c| gone(c, "/components/schemas/Item", "kind"),
+        Breaking,
+        "/components/schemas/Item/properties/kind",
+        "removed from responses",
+    );
+    check(
+        &small(),
+        |c| gone(c, "/components/schemas/Item", "count"),
+        Breaking,
+        "/components/schemas/Item/properties/count",
+        "removed from responses",
+    );
+    check(
+        &released(),
+        |c| gone(c, "/components/schemas/Branch", "is_active"),
+        Breaking,
+        "/components/schemas/Branch/properties/is_active",
+        "removed from responses",
+    );
+}
+
+#[test]
+fn a_field_added_to_a_response_is_an_addition() {
+    for (base, schema) in [
+        (small(), "/components/schemas/Item"),
+        (released(), "/components/schemas/Branch"),
+    ] {
+        let place = format!("{schema}/properties/colour");
+        check(
+            &base,
+            |c| at(c, schema)["properties"]["colour"] = json!({"type": "string"}),
+            Addition,
+            &place,
+            "added to responses",
+        );
+    }
+    let closed = |c: &mut Value| at(c, "/components/schemas/Item")["additionalProperties"] = json!(false);
+    let mut base = small();
+    closed(&mut base);
+    check(
+        &base,
+        |c| at(c, "/components/schemas/Item/properties")["colour"] = json!({"type": "string"}),
+        Breaking,
+        "/components/schemas/Item/properties/colour",
+        "closed",
+    );
+}
+
+#[test]
+fn a_field_that_may_be_absent_now_is_breaking() {
+    for (base, schema, name) in [
+        (small(), "/components/schemas/Item", "kind"),
+        (released(), "/components/schemas/Branch", "is_active"),
+    ] {
+        let edit = |c: &mut Value| {
+            at(c, schema)["required"]
+                .as_array_mut()
+                .unwrap()
+                .retain(|other| other != name)
+        };
+        check(
+            &base,
+            edit,
+            Breaking,
+            &format!("{schema}/properties/{name}"),
+            "may be absent",
+        );
+    }
+}
+
+#[test]
+fn another_type_is_breaking() {
+    let count = "/components/schemas/Item/properties/count";
+    check(
+        &small(),
+        |c| at(c, count)["type"] = json!("boolean"),
+        Breaking,
+        &format!("{count}/type"),
+        "from \"integer\" to \"boolean\"",
+    );
+    let name = "/components/schemas/Branch/properties/name/type";
+    check(
+        &released(),
+        |c| *at(c, name) = json!("boolean"),
+        Breaking,
+        name,
+        "from \"string\" to \"boolean\"",
+    );
+}
+
+#[test]
+fn a_response_value_that_may_be_null_now_is_breaking() {
+    let name = "/components/schemas/Branch/properties/name";
+    check(
+        &released(),
+        |c| at(c, name)["nullable"] = json!(true),
+        Breaking,
+        &format!("{name}/nullable"),
+        "no client was told of",
+    );
+}
+
+#[test]
+fn a_widened_bound_of_a_response_is_breaking_and_a_narrowed_one_an_addition() {
+    let count = "/components/schemas/Item/properties/count/minimum";
+    check(
+        &small(),
+        |c| *at(c, count) = json!(-1),
+        Breaking,
+        count,
+        "no client was told of",
+    );
+    check(
+        &small(),
+        |c| *at(c, count) = json!(1),
+        Addition,
+        count,
+        "more is promised",
+    );
+}
+
+#[test]
+fn another_format_or_pattern_of_a_response_is_breaking() {
+    let id = "/components/schemas/Branch/properties/id/format";
+    check(
+        &released(),
+        |c| *at(c, id) = json!("uri"),
+        Breaking,
+        id,
+        "`format` went from",
+    );
+}
+
+#[test]
+fn an_enum_value_added_to_a_response_is_breaking_because_no_client_knows_it() {
+    let place = "/components/schemas/Kind/enum";
+    check(
+        &small(),
+        |c| at(c, place).as_array_mut().unwrap().push(json!("c")),
+        Breaking,
+        place,
+        "\"c\" was added to responses",
+    );
+    let place = "/components/schemas/PiiMode/enum";
+    check(
+        &released(),
+        |c| at(c, place).as_array_mut().unwrap().push(json!("HASHED")),
+        Breaking,
+        place,
+        "no client knows it",
+    );
+}
+
+#[test]
+fn an_enum_value_removed_from_a_response_is_breaking_because_its_meaning_is_said_in_another_way() {
+    let place = "/components/schemas/Kind/enum";
+    check(
+        &small(),
+        |c| *at(c, place) = json!(["a"]),
+        Breaking,
+        place,
+        "\"b\" was removed from responses",
+    );
+}
+
+#[test]
+fn a_removed_status_is_breaking() {
+    let responses = "/paths/~1items~1{id}/get/responses";
+    check(
+        &small(),
+        |c| drop(at(c, responses).as_object_mut().unwrap().remove("404")),
+        Breaking,
+        &format!("{responses}/404"),
+        "the status 404 was removed",
+    );
+    let responses = "/paths/~1api~1v1~1partner~1health/get/responses";
+    check(
+        &released(),
+        |c| drop(at(c, responses).as_object_mut().unwrap().remove("413")),
+        Breaking,
+        &format!("{responses}/413"),
+        "the status 413 was removed",
+    );
+}
+
+#[test]
+fn an_added_error_status_is_an_addition_and_an_added_success_is_breaking() {
+    let responses = "/paths/~1items~1{id}/get/responses";
+    check(
+        &small(),
+        |c| at(c, responses)["410"] = json!({"description": "Gone."}),
+        Addition,
+        &format!("{responses}/410"),
+        "410 was added",
+    );
+    check(
+        &small(),
+        |c| at(c, responses)["202"] = json!({"description": "Later."}),
+        Breaking,
+        &format!("{responses}/202"),
+        "no client knows",
+    );
+}
+
+#[test]
+fn a_removed_error_code_is_breaking_and_an_added_one_an_addition() {
+    for (base, response) in [
+        (small(), "/components/responses/Unauthorized"),
+        (released(), "/components/responses/Unauthorized"),
+    ] {
+        let place = format!("{response}/x-error-codes");
+        check(
+            &base,
+            |c| {
+                at(c, &place)
+                    .as_array_mut()
+                    .unwrap()
+                    .retain(|code| code != "invalid_key")
+            },
+            Breaking,
+            &place,
+            "`invalid_key` was removed",
+        );
+        check(
+            &base,
+            |c| at(c, &place).as_array_mut().unwrap().push(json!("key_retired")),
+            Addition,
+            &place,
+            "`key_retired` was added",
+        );
+        check(
+            &base,
+            |c| at(c, &place).as_array_mut().unwrap().reverse(),
+            Wording,
+            &place,
+            "another order",
+        );
+    }
+}
+
+#[test]
+fn a_known_value_may_come_and_not_go() {
+    let place = "/components/schemas/ErrorDetail/properties/code/x-known-values";
+    check(
+        &released(),
+        |c| at(c, place).as_array_mut().unwrap().push(json!("key_retired")),
+        Addition,
+        place,
+        "`key_retired` was added",
+    );
+    check(
+        &released(),
+        |c| {
+            at(c, place)
+                .as_array_mut()
+                .unwrap()
+                .retain(|code| code != "invalid_key")
+        },
+        Breaking,
+        place,
+        "`invalid_key` was removed",
+    );
+}
+
+#[test]
+fn a_removed_header_is_breaking_and_an_added_one_an_addition() {
+    let headers = "/components/responses/Unauthorized/headers";
+    for base in [small(), released()] {
+        let place = format!("{headers}/X-Request-Id");
+        check(
+            &base,
+            |c| drop(at(c, headers).as_object_mut().unwrap().remove("X-Request-Id")),
+            Breaking,
+            &place,
+            "`X-Request-Id` was removed",
+        );
+        let place = format!("{headers}/X-Trace");
+        check(
+            &base,
+            |c| at(c, headers)["X-Trace"] = json!({"schema": {"type": "string"}}),
+            Addition,
+            &place,
+            "`X-Trace` was added",
+        );
+    }
+}
+
+#[test]
+fn a_required_header_that_may_be_absent_now_is_breaking() {
+    check(
+        &small(),
+        |c| at(c, "/components/headers/X-Request-Id")["required"] = json!(false),
+        Breaking,
+        "/components/headers/X-Request-Id/required",
+        "may be absent",
+    );
+}
+
+#[test]
+fn a_removed_media_type_is_breaking() {
+    let content = "/paths/~1items~1{id}/get/responses/200/content";
+    check(
+        &small(),
+        |c| *at(c, content) = json!({}),
+        Breaking,
+        &format!("{content}/application~1json"),
+        "`application/json` was removed",
+    );
+}

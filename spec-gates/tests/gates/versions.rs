@@ -1,0 +1,174 @@
+//! The real files, the versions, and what no rule of ours covers.
+
+use semver::Version;
+use serde_json::{Value, json};
+use spec_gates::Severity::{Addition, Breaking, Wording};
+use spec_gates::{compare, released as read, verdict};
+
+use crate::contracts::{at, changes_of, check, released, root, small, working};
+
+#[test]
+fn the_working_contract_may_be_released_as_its_version_says() {
+    let root = root();
+    let base = read::newest(&root.join("spec/released")).unwrap();
+    let working = read::read(&root.join("spec/partner-api.yaml")).unwrap();
+    let changelog = std::fs::read_to_string(root.join("CHANGELOG.md")).unwrap();
+    let changes = compare(&base.document, &working.document);
+    if let Err(objections) = verdict(&changes, &base.version, &working.version, &changelog) {
+        panic!("{}", objections.join("\n"));
+    }
+}
+
+#[test]
+fn a_contract_is_compatible_with_itself_under_the_same_version() {
+    for contract in [small(), released(), working()] {
+        assert_eq!(compare(&contract, &contract), []);
+    }
+}
+
+#[test]
+fn sets_in_another_order_are_the_same() {
+    let same = changes_of(&small(), |contract| {
+        *at(contract, "/components/schemas/Item/required") = json!(["kind", "id"]);
+        *at(contract, "/components/schemas/Kind/enum") = json!(["b", "a"]);
+    });
+    assert_eq!(same, []);
+}
+
+#[test]
+fn words_are_free() {
+    let words = |c: &mut Value, pointer: &str| *at(c, pointer) = json!("Said in another way.");
+    check(
+        &small(),
+        |c| words(c, "/components/schemas/Item/description"),
+        Wording,
+        "/components/schemas/Item/description",
+        "words",
+    );
+    check(
+        &released(),
+        |c| words(c, "/info/description"),
+        Wording,
+        "/info/description",
+        "words",
+    );
+    check(
+        &released(),
+        |c| words(c, "/components/responses/NotFound/description"),
+        Wording,
+        "/components/responses/NotFound/description",
+        "words",
+    );
+    check(
+        &released(),
+        |c| words(c, "/components/schemas/Branch/properties/name/example"),
+        Wording,
+        "/components/schemas/Branch/properties/name/example",
+        "words",
+    );
+}
+
+#[test]
+fn deprecation_asks_for_a_minor_version() {
+    let operation = "/paths/~1items~1{id}/get";
+    check(
+        &small(),
+        |c| at(c, operation)["deprecated"] = json!(true),
+        Addition,
+        &format!("{operation}/deprecated"),
+        "deprecated",
+    );
+}
+
+#[test]
+fn what_no_rule_understands_is_breaking() {
+    let schema = "/components/schemas/Item";
+    check(
+        &small(),
+        |c| at(c, schema)["x-new-rule"] = json!(1),
+        Breaking,
+        &format!("{schema}/x-new-rule"),
+        "no rule understands",
+    );
+    let limit = "/paths/~1items/post/parameters/0";
+    check(
+        &small(),
+        |c| at(c, limit)["explode"] = json!(false),
+        Breaking,
+        &format!("{limit}/explode"),
+        "no rule understands",
+    );
+}
+
+#[test]
+fn what_only_drift_sees_is_breaking() {
+    // Our comparison does not follow references inside `not`.
+    let mut base = small();
+    at(&mut base, "/components/schemas")["Forbidden"] = json!({"type": "string", "maxLength": 3});
+    at(&mut base, "/components/schemas/Item/properties")["word"] =
+        json!({"not": {"$ref": "#/components/schemas/Forbidden"}});
+    let place = "/components/schemas/Forbidden";
+    check(
+        &base,
+        |c| at(c, place)["maxLength"] = json!(4),
+        Breaking,
+        place,
+        "drift only",
+    );
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_is_compared_once() {
+    let mut base = small();
+    at(&mut base, "/components/schemas/Item/properties")["parts"] =
+        json!({"type": "array", "items": {"$ref": "#/components/schemas/Item"}});
+    let place = "/components/schemas/Item/properties/count/type";
+    check(
+        &base,
+        |c| *at(c, place) = json!("string"),
+        Breaking,
+        place,
+        "from \"integer\"",
+    );
+}
+
+#[test]
+fn the_version_never_falls_and_has_an_entry_in_the_changelog() {
+    let version = |text: &str| Version::parse(text).unwrap();
+    let changelog = "# Changelog\n\n## 1.1.0 (2026-06)\n\n## 1.0.0\n";
+    assert_eq!(verdict(&[], &version("1.0.0"), &version("1.1.0"), changelog), Ok(()));
+    assert_eq!(verdict(&[], &version("1.0.0"), &version("1.0.0"), changelog), Ok(()));
+    let older = verdict(&[], &version("1.1.0"), &version("1.0.0"), changelog).unwrap_err();
+    assert_eq!(older.len(), 1);
+    assert!(older[0].contains("1.0.0 is older than the released 1.1.0"), "{older:?}");
+    let unwritten = verdict(&[], &version("1.1.0"), &version("1.1.1"), changelog).unwrap_err();
+    assert_eq!(
+        unwritten,
+        ["CHANGELOG.md: there is no entry `## 1.1.1`. Write what partners get with it."]
+    );
+}
+
+#[test]
+fn the_newest_release_is_found_by_its_version_and_not_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, version: &str| {
+        let text = format!("openapi: 3.0.3\ninfo: {{title: t, version: {version}}}\npaths: {{}}\n");
+        std::fs::write(folder.path().join(name), text).unwrap();
+    };
+    assert!(
+        read::newest(folder.path())
+            .unwrap_err()
+            .to_string()
+            .contains("no released version")
+    );
+    write("partner-api-1.9.0.yaml", "1.9.0");
+    write("partner-api-1.10.0.yaml", "1.10.0");
+    assert_eq!(read::newest(folder.path()).unwrap().version.to_string(), "1.10.0");
+    write("partner-api-2.0.0.yaml", "1.11.0");
+    assert!(
+        read::newest(folder.path())
+            .unwrap_err()
+            .to_string()
+            .contains("partner-api-2.0.0.yaml")
+    );
+}
