@@ -282,7 +282,7 @@ when `pii_mode` is `NONE` or `MASKED`.
         ///When the report was begun, in UTC. The list's order follows it.
         pub created_at: ::chrono::DateTime<::chrono::offset::Utc>,
         ///What the customer paid, after discount, in Turkish lira, with two decimals.
-        pub final_price_try: InspectionListItemFinalPriceTry,
+        pub final_price_try: ::rust_decimal::Decimal,
         ///Id of the inspection.
         pub id: ::uuid::Uuid,
         ///Id of the organization that made the report.
@@ -301,64 +301,6 @@ when `pii_mode` is `NONE` or `MASKED`.
     impl InspectionListItem {
         pub fn builder() -> builder::InspectionListItem {
             Default::default()
-        }
-    }
-    ///What the customer paid, after discount, in Turkish lira, with two decimals.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct InspectionListItemFinalPriceTry(::std::string::String);
-    impl ::std::ops::Deref for InspectionListItemFinalPriceTry {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<InspectionListItemFinalPriceTry>
-    for ::std::string::String {
-        fn from(value: InspectionListItemFinalPriceTry) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for InspectionListItemFinalPriceTry {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
-            { ::regress::Regex::new("^-?[0-9]+\\.[0-9]{2}$").unwrap() });
-            if PATTERN.find(value).is_none() {
-                return Err("doesn't match pattern \"^-?[0-9]+\\.[0-9]{2}$\"".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for InspectionListItemFinalPriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String>
-    for InspectionListItemFinalPriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for InspectionListItemFinalPriceTry {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
         }
     }
     ///The photos of a report.
@@ -1014,69 +956,13 @@ those of the restricted set that the partner was granted.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Package {
         ///List price of the package, in Turkish lira, with two decimals.
-        pub base_price_try: PackageBasePriceTry,
+        pub base_price_try: ::rust_decimal::Decimal,
         ///Name of the package.
         pub name: ::std::string::String,
     }
     impl Package {
         pub fn builder() -> builder::Package {
             Default::default()
-        }
-    }
-    ///List price of the package, in Turkish lira, with two decimals.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct PackageBasePriceTry(::std::string::String);
-    impl ::std::ops::Deref for PackageBasePriceTry {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<PackageBasePriceTry> for ::std::string::String {
-        fn from(value: PackageBasePriceTry) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for PackageBasePriceTry {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
-            { ::regress::Regex::new("^-?[0-9]+\\.[0-9]{2}$").unwrap() });
-            if PATTERN.find(value).is_none() {
-                return Err("doesn't match pattern \"^-?[0-9]+\\.[0-9]{2}$\"".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for PackageBasePriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for PackageBasePriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for PackageBasePriceTry {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
         }
     }
     ///Where a list goes on.
@@ -1203,15 +1089,15 @@ In `NONE` and `MASKED` a Turkish national id or a telephone number in free text 
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct Pricing {
         ///Price before discount, in Turkish lira, with two decimals.
-        pub base_price_try: PricingBasePriceTry,
+        pub base_price_try: ::rust_decimal::Decimal,
         ///Currency of the prices, as an ISO 4217 code. `TRY` today.
         pub currency: ::std::string::String,
         ///Name of the discount. Empty when there is none.
         pub discount_name: ::std::string::String,
         ///Discount in percent of the price, from `0.00` to `100.00`, with two decimals.
-        pub discount_percent: PricingDiscountPercent,
+        pub discount_percent: ::rust_decimal::Decimal,
         ///Price after discount, in Turkish lira, with two decimals.
-        pub final_price_try: PricingFinalPriceTry,
+        pub final_price_try: ::rust_decimal::Decimal,
         /**How the customer paid, a code in capitals. Open vocabulary; known values: `CASH`, `CARD`, `TRANSFER`.
 */
         pub payment_type: ::std::string::String,
@@ -1219,174 +1105,6 @@ In `NONE` and `MASKED` a Turkish national id or a telephone number in free text 
     impl Pricing {
         pub fn builder() -> builder::Pricing {
             Default::default()
-        }
-    }
-    ///Price before discount, in Turkish lira, with two decimals.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct PricingBasePriceTry(::std::string::String);
-    impl ::std::ops::Deref for PricingBasePriceTry {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<PricingBasePriceTry> for ::std::string::String {
-        fn from(value: PricingBasePriceTry) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for PricingBasePriceTry {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
-            { ::regress::Regex::new("^-?[0-9]+\\.[0-9]{2}$").unwrap() });
-            if PATTERN.find(value).is_none() {
-                return Err("doesn't match pattern \"^-?[0-9]+\\.[0-9]{2}$\"".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for PricingBasePriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for PricingBasePriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for PricingBasePriceTry {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
-        }
-    }
-    ///Discount in percent of the price, from `0.00` to `100.00`, with two decimals.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct PricingDiscountPercent(::std::string::String);
-    impl ::std::ops::Deref for PricingDiscountPercent {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<PricingDiscountPercent> for ::std::string::String {
-        fn from(value: PricingDiscountPercent) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for PricingDiscountPercent {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
-            { ::regress::Regex::new("^-?[0-9]+\\.[0-9]{2}$").unwrap() });
-            if PATTERN.find(value).is_none() {
-                return Err("doesn't match pattern \"^-?[0-9]+\\.[0-9]{2}$\"".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for PricingDiscountPercent {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for PricingDiscountPercent {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for PricingDiscountPercent {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
-        }
-    }
-    ///Price after discount, in Turkish lira, with two decimals.
-    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-    #[serde(transparent)]
-    pub struct PricingFinalPriceTry(::std::string::String);
-    impl ::std::ops::Deref for PricingFinalPriceTry {
-        type Target = ::std::string::String;
-        fn deref(&self) -> &::std::string::String {
-            &self.0
-        }
-    }
-    impl ::std::convert::From<PricingFinalPriceTry> for ::std::string::String {
-        fn from(value: PricingFinalPriceTry) -> Self {
-            value.0
-        }
-    }
-    impl ::std::str::FromStr for PricingFinalPriceTry {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
-            { ::regress::Regex::new("^-?[0-9]+\\.[0-9]{2}$").unwrap() });
-            if PATTERN.find(value).is_none() {
-                return Err("doesn't match pattern \"^-?[0-9]+\\.[0-9]{2}$\"".into());
-            }
-            Ok(Self(value.to_string()))
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for PricingFinalPriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for PricingFinalPriceTry {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl<'de> ::serde::Deserialize<'de> for PricingFinalPriceTry {
-        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
-        where
-            D: ::serde::Deserializer<'de>,
-        {
-            ::std::string::String::deserialize(deserializer)?
-                .parse()
-                .map_err(|e: self::error::ConversionError| {
-                    <D::Error as ::serde::de::Error>::custom(e.to_string())
-                })
         }
     }
     /**Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
@@ -2629,7 +2347,7 @@ null, `***` when hidden.
                 ::std::string::String,
             >,
             final_price_try: ::std::result::Result<
-                super::InspectionListItemFinalPriceTry,
+                ::rust_decimal::Decimal,
                 ::std::string::String,
             >,
             id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
@@ -2705,7 +2423,7 @@ null, `***` when hidden.
             }
             pub fn final_price_try<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::InspectionListItemFinalPriceTry>,
+                T: ::std::convert::TryInto<::rust_decimal::Decimal>,
                 T::Error: ::std::fmt::Display,
             {
                 self.final_price_try = value
@@ -3559,7 +3277,7 @@ null, `***` when hidden.
         #[derive(Clone, Debug)]
         pub struct Package {
             base_price_try: ::std::result::Result<
-                super::PackageBasePriceTry,
+                ::rust_decimal::Decimal,
                 ::std::string::String,
             >,
             name: ::std::result::Result<::std::string::String, ::std::string::String>,
@@ -3577,7 +3295,7 @@ null, `***` when hidden.
         impl Package {
             pub fn base_price_try<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::PackageBasePriceTry>,
+                T: ::std::convert::TryInto<::rust_decimal::Decimal>,
                 T::Error: ::std::fmt::Display,
             {
                 self.base_price_try = value
@@ -3868,7 +3586,7 @@ null, `***` when hidden.
         #[derive(Clone, Debug)]
         pub struct Pricing {
             base_price_try: ::std::result::Result<
-                super::PricingBasePriceTry,
+                ::rust_decimal::Decimal,
                 ::std::string::String,
             >,
             currency: ::std::result::Result<
@@ -3880,11 +3598,11 @@ null, `***` when hidden.
                 ::std::string::String,
             >,
             discount_percent: ::std::result::Result<
-                super::PricingDiscountPercent,
+                ::rust_decimal::Decimal,
                 ::std::string::String,
             >,
             final_price_try: ::std::result::Result<
-                super::PricingFinalPriceTry,
+                ::rust_decimal::Decimal,
                 ::std::string::String,
             >,
             payment_type: ::std::result::Result<
@@ -3915,7 +3633,7 @@ null, `***` when hidden.
         impl Pricing {
             pub fn base_price_try<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::PricingBasePriceTry>,
+                T: ::std::convert::TryInto<::rust_decimal::Decimal>,
                 T::Error: ::std::fmt::Display,
             {
                 self.base_price_try = value
@@ -3953,7 +3671,7 @@ null, `***` when hidden.
             }
             pub fn discount_percent<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::PricingDiscountPercent>,
+                T: ::std::convert::TryInto<::rust_decimal::Decimal>,
                 T::Error: ::std::fmt::Display,
             {
                 self.discount_percent = value
@@ -3967,7 +3685,7 @@ null, `***` when hidden.
             }
             pub fn final_price_try<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<super::PricingFinalPriceTry>,
+                T: ::std::convert::TryInto<::rust_decimal::Decimal>,
                 T::Error: ::std::fmt::Display,
             {
                 self.final_price_try = value
