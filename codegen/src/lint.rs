@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Problem;
-use crate::model::{Api, Field, Operation, ResponseContent, Shape, Type, TypeDefinition};
+use crate::model::{Api, Field, Operation, Shape, Type, TypeDefinition};
 use crate::read::PARAMETER;
 
 /// Checks the whole.
@@ -40,11 +40,7 @@ pub fn check(api: &Api) -> Result<(), Problem> {
         }
         parameters(operation, &types)?;
         // progenitor makes one function with one return type.
-        let mut shapes = operation.successes.iter().map(|success| match &success.content {
-            ResponseContent::Empty => String::new(),
-            ResponseContent::Json(ident) => ident.to_string(),
-            ResponseContent::Bytes(_) => "bytes".into(),
-        });
+        let mut shapes = operation.successes.iter().map(|success| success.content.shape());
         let first = shapes.next();
         if shapes.any(|shape| Some(shape) != first) {
             return refuse("all success responses of an operation need the same schema".into());

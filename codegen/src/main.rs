@@ -70,7 +70,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
         folders.push((folder, emit::server(&api, &cli.root)?));
     }
     if let Some(folder) = &cli.client {
-        folders.push((folder, emit::client(&document, &cli.root)?));
+        folders.push((folder, emit::client(&document, &api, &cli.root)?));
     }
     let mut found = Vec::new();
     for (folder, files) in &folders {

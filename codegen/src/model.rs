@@ -66,6 +66,8 @@ pub struct Operation {
     pub errors: Vec<(u16, Vec<ErrorCode>)>,
     /// The types of error bodies.
     pub error_types: Vec<Ident>,
+    /// Whether all errors have the same kind of body, as a client needs it.
+    pub errors_alike: bool,
     /// `x-` members with text values, handed on to the server as they are.
     pub extensions: Vec<(String, String)>,
     /// The place of the operation, for refusals.
@@ -125,6 +127,17 @@ pub enum ResponseContent {
     Json(Ident),
     /// Bytes of this media type.
     Bytes(String),
+}
+
+impl ResponseContent {
+    /// What a client sees of it, in a word.
+    pub fn shape(&self) -> String {
+        match self {
+            ResponseContent::Empty => String::new(),
+            ResponseContent::Json(ident) => ident.to_string(),
+            ResponseContent::Bytes(_) => "bytes".into(),
+        }
+    }
 }
 
 /// A named type.

@@ -55,6 +55,23 @@ fn a_refusal_names_line_column_and_pointer() {
 }
 
 #[test]
+fn a_client_needs_errors_alike() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/positive/errors.yaml");
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&[
+        "--spec",
+        document,
+        "--client",
+        &folder.path().join("client").display().to_string(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!(
+        "error: {document}:10:7: #/paths/~1pets/get/responses: for a client, all errors of an operation need the same schema\n"
+    );
+    assert_eq!(said(&output), expected);
+}
+
+#[test]
 fn a_document_alone_is_only_checked() {
     let output = run(&["--spec", DOCUMENT]);
     assert_eq!(output.status.code(), Some(0));

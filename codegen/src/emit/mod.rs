@@ -92,11 +92,11 @@ pub fn server(api: &Api, root: &Root) -> Result<Vec<File>, Problem> {
 ///
 /// # Errors
 /// When progenitor cannot generate it, or a defect of the generator.
-pub fn client(document: &Document, root: &Root) -> Result<Vec<File>, Problem> {
+pub fn client(document: &Document, api: &Api, root: &Root) -> Result<Vec<File>, Problem> {
     Ok(vec![file(
         "mod.rs",
         "The client, by progenitor.",
-        client::tokens(document, &root.tokens())?,
+        client::tokens(document, api, &root.tokens())?,
     )?])
 }
 

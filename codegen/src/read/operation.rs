@@ -53,6 +53,8 @@ pub fn operation(
         successes,
         errors,
         error_types,
+        errors_alike,
+        ..
     } = responses::responses(&node.need("responses")?, &owner, derived)?;
     let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
     let description = schema::docs(node)?;
@@ -84,6 +86,7 @@ pub fn operation(
         successes,
         errors,
         error_types,
+        errors_alike,
         extensions,
         pointer: node.pointer().to_string(),
     })

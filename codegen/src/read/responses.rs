@@ -9,7 +9,6 @@ use crate::model::{ErrorCode, ResponseContent, ResponseHeader, Success};
 use crate::node::Node;
 
 /// The responses of an operation.
-#[derive(Default)]
 pub struct Responses {
     /// Success responses, in the document's order; never empty.
     pub successes: Vec<Success>,
@@ -17,6 +16,9 @@ pub struct Responses {
     pub errors: Vec<(u16, Vec<ErrorCode>)>,
     /// The types of error bodies.
     pub error_types: Vec<Ident>,
+    /// Whether all errors have the same kind of body.
+    pub errors_alike: bool,
+    last_error: Option<String>,
 }
 
 /// Reads the responses of the operation whose types begin with `owner`.
@@ -24,7 +26,13 @@ pub struct Responses {
 /// # Errors
 /// What cannot be generated, with its place.
 pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Result<Responses, Problem> {
-    let mut all = Responses::default();
+    let mut all = Responses {
+        successes: Vec::new(),
+        errors: Vec::new(),
+        error_types: Vec::new(),
+        errors_alike: true,
+        last_error: None,
+    };
     let mut first = None;
     for (status, place) in node.members()? {
         if status.starts_with("x-") {
@@ -79,6 +87,9 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
 impl Responses {
     /// An error without a body, or with one that is not JSON, is the server's own affair.
     fn error_type(&mut self, content: ResponseContent) {
+        let shape = content.shape();
+        self.errors_alike &= self.last_error.as_ref().is_none_or(|last| *last == shape);
+        self.last_error = Some(shape);
         if let ResponseContent::Json(ident) = content
             && !self.error_types.contains(&ident)
         {

@@ -42,7 +42,7 @@ pub fn generate(kind: &str, path: &Path) -> Vec<(PathBuf, Vec<File>)> {
         (folder.join("stubs"), stubs::files(&api, folder.join("client").exists())),
     ];
     if folder.join("client").exists() {
-        all.push((folder.join("client"), emit::client(&document, &root).unwrap()));
+        all.push((folder.join("client"), emit::client(&document, &api, &root).unwrap()));
     }
     all
 }
