@@ -51,6 +51,11 @@ static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
     Contract { document, components }
 });
 
+/// The OpenAPI document.
+pub(crate) fn document() -> &'static Value {
+    &CONTRACT.document
+}
+
 /// The id of the operation at this path: with this method, else the first there is, whose path refuses the method.
 pub fn operation_id(method: &Method, path: &str) -> Option<String> {
     let item = path_item(path)?;
@@ -252,7 +257,7 @@ fn validate(value: &Value, schema: &Value, at: &str) {
 
 /// Nothing of the inside, no secret, and no personal data that its organisation hides.
 #[track_caller]
-fn gives_nothing_away(answer: &Answer, at: &str) {
+pub(crate) fn gives_nothing_away(answer: &Answer, at: &str) {
     let Ok(text) = std::str::from_utf8(&answer.body) else {
         return;
     };

@@ -12,6 +12,8 @@
 //!
 //! The databases live in one private PostgreSQL cluster. `test-postgres -- COMMAND` starts it, runs the command and
 //! stops it; without that (plain `cargo test`) each process starts its own.
+//!
+//! Two gates watch the snapshots: [`coverage`] (each declared answer has one) and [`snapshot_log`] (each is asserted).
 
 // A harness says what is wrong by panicking: that is how a test fails.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -19,11 +21,13 @@
 pub mod answer;
 pub mod cluster;
 pub mod contract;
+pub mod coverage;
 pub mod fixture;
 pub mod request;
 mod schema;
 pub mod service;
 pub mod snapshot;
+pub mod snapshot_log;
 
 pub use answer::Answer;
 pub use fixture::{ALPHA, BETA, DELTA, GAMMA, TestKey};

@@ -3,7 +3,7 @@
 //! A snapshot's header has `info` with `operation`, `status` and, of an error, `code`: what the coverage gate reads. What
 //! differs from run to run is replaced by its name in brackets, after its shape was checked.
 
-use std::path::Path;
+use std::panic::Location;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::{Captures, Regex};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;
 use crate::contract::is_like;
+use crate::{coverage, snapshot_log};
 
 /// Headers that are part of the contract.
 const SHOWN_HEADERS: &[&str] = &[
@@ -38,12 +39,18 @@ impl Answer {
             info["code"] = json!(code);
         }
         let mut settings = insta::Settings::new();
-        settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../snapshots").join(folder));
+        settings.set_snapshot_path(coverage::folder().join(folder));
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         settings.set_description(case.replace('_', " "));
         settings.set_info(&info);
+        assert!(is_like(case, "[a-z0-9_]+"), "{case:?} is no name of a file");
+        let file = format!("{folder}/{case}.snap");
+        snapshot_log::record(&file, Location::caller()).unwrap();
         settings.bind(|| insta::assert_snapshot!(case, self.shown()));
+        // The header is what coverage counts by, and insta does not compare it.
+        let told = coverage::header(&coverage::folder().join(&file));
+        assert_eq!(json!(told), info, "{file}: its header says something else");
     }
 
     /// The answer as a snapshot shows it.

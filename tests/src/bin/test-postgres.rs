@@ -3,20 +3,27 @@
 //!
 //! ```text
 //! test-postgres -- cargo nextest run
+//! test-postgres --whole-suite -- cargo nextest run --workspace
 //! ```
+//!
+//! With `--whole-suite` the command is every test there is: when it has passed, a snapshot that none of them asserted, or
+//! that was asserted twice, fails it.
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use partner_api_tests::cluster::{Cluster, URL_VARIABLE};
+use partner_api_tests::{coverage, snapshot_log};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let mut arguments = std::env::args_os().skip(1).skip_while(|argument| argument == "--");
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    let whole_suite = arguments.next_if(|argument| argument == "--whole-suite").is_some();
+    let _ = arguments.next_if(|argument| argument == "--");
     let Some(program) = arguments.next() else {
-        eprintln!("usage: test-postgres -- COMMAND [ARGUMENT...]");
+        eprintln!("usage: test-postgres [--whole-suite] -- COMMAND [ARGUMENT...]");
         return Ok(ExitCode::from(2));
     };
     let cluster = match Cluster::start().await {
@@ -26,13 +33,18 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
             return Ok(ExitCode::FAILURE);
         }
     };
+    let log = tempfile::tempdir()?;
     // A signal to the group reaches the command as well: it ends, and then so does this.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut child = Command::new(&program)
+    let mut command = Command::new(&program);
+    command
         .args(arguments)
         .env(URL_VARIABLE, cluster.url())
-        .kill_on_drop(true)
-        .spawn();
+        .kill_on_drop(true);
+    if whole_suite {
+        command.env(snapshot_log::VARIABLE, log.path());
+    }
+    let mut child = command.spawn();
     let status = match &mut child {
         Err(error) => {
             eprintln!("{}: {error}", program.to_string_lossy());
@@ -47,6 +59,15 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         },
     };
     cluster.stop().await;
+    if whole_suite && status.is_some_and(|status| status.success()) {
+        let findings = snapshot_log::findings(&snapshot_log::read(log.path())?, &coverage::files());
+        for finding in &findings {
+            eprintln!("{finding}");
+        }
+        if !findings.is_empty() {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
     // Without a code it was ended by a signal.
     let code = status
         .and_then(|status| status.code())

@@ -1,0 +1,114 @@
+//! The snapshot gate: after the whole suite, every snapshot on disk was asserted, and once.
+//!
+//! Under `test-postgres --whole-suite` each assertion writes a line into a folder that [`VARIABLE`] names, one file per
+//! process; when the suite has passed, the lines are compared with `snapshots/`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::panic::Location;
+use std::path::Path;
+
+/// Names the folder of the log.
+pub const VARIABLE: &str = "SNAPSHOT_LOG";
+
+/// Notes that this snapshot (`<operation id>/<case>.snap`) is asserted here, if anyone wants to know.
+///
+/// # Errors
+/// When the log cannot be written.
+pub fn record(file: &str, place: &Location<'_>) -> io::Result<()> {
+    let Some(folder) = std::env::var_os(VARIABLE) else {
+        return Ok(());
+    };
+    let log = Path::new(&folder).join(std::process::id().to_string());
+    // In one write: the tests of a process are its threads.
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)?
+        .write_all(format!("{file}\t{place}\n").as_bytes())
+}
+
+/// Every assertion of a log: the snapshot and the place.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn read(folder: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut asserted = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let text = fs::read_to_string(entry?.path())?;
+        asserted.extend(text.lines().map(|line| {
+            let (file, place) = line.split_once('\t').unwrap_or((line, ""));
+            (file.to_owned(), place.to_owned())
+        }));
+    }
+    Ok(asserted)
+}
+
+/// What is wrong between the assertions of the whole suite and the files on disk, one sentence each.
+pub fn findings(asserted: &[(String, String)], files: &[String]) -> Vec<String> {
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (file, place) in asserted {
+        places.entry(file).or_default().push(place);
+    }
+    let mut findings = Vec::new();
+    for (file, places) in &mut places {
+        if places.len() > 1 {
+            places.sort_unstable();
+            findings.push(format!(
+                "snapshots/{file} is asserted {} times, at {}: each answer needs a name of its own",
+                places.len(),
+                places.join(" and ")
+            ));
+        }
+        if !files.iter().any(|there| there == file) {
+            findings.push(format!(
+                "snapshots/{file} was asserted at {}, and is not there",
+                places[0]
+            ));
+        }
+    }
+    let orphans = files.iter().filter(|file| !places.contains_key(file.as_str()));
+    findings.extend(orphans.map(|file| format!("snapshots/{file} is asserted by no test: remove it")));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asserted(entries: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(file, place): &(&str, &str)| ((*file).to_owned(), (*place).to_owned());
+        entries.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn what_was_asserted_once_and_is_there_is_right() {
+        let log = asserted(&[("a/x.snap", "t.rs:1:1"), ("b/x.snap", "t.rs:1:1")]);
+        let files = ["a/x.snap".to_owned(), "b/x.snap".to_owned()];
+        assert_eq!(findings(&log, &files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_orphan_a_duplicate_and_a_missing_file_are_found() {
+        let log = asserted(&[
+            ("a/x.snap", "u.rs:2:1"),
+            ("a/x.snap", "t.rs:1:1"),
+            ("a/z.snap", "t.rs:9:1"),
+        ]);
+        let files = ["a/x.snap".to_owned(), "a/y.snap".to_owned()];
+        assert_eq!(
+            findings(&log, &files),
+            [
+                "snapshots/a/x.snap is asserted 2 times, at t.rs:1:1 and u.rs:2:1: each answer needs a name of its own",
+                "snapshots/a/z.snap was asserted at t.rs:9:1, and is not there",
+                "snapshots/a/y.snap is asserted by no test: remove it",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_suite_that_asserted_nothing_leaves_every_file_an_orphan() {
+        assert_eq!(findings(&[], &["a/x.snap".to_owned()]).len(), 1);
+    }
+}
