@@ -166,6 +166,14 @@ impl Service {
         answer
     }
 
+    /// Sends a request that the service's HTTP server refuses by itself, in a shape that is not the document's: the answer
+    /// is only checked for giving nothing away.
+    pub async fn send_to_the_server_itself(&self, request: Request) -> Answer {
+        let answer = self.exchange(&request).await;
+        contract::gives_nothing_away(&answer, &request.target);
+        answer
+    }
+
     async fn exchange(&self, request: &Request) -> Answer {
         let socket = TcpSocket::new_v4().unwrap();
         socket
