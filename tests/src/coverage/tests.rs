@@ -1,0 +1,131 @@
+//! Each finding, on a small document of its own.
+
+use serde_json::json;
+
+use super::*;
+
+fn document() -> Value {
+    json!({
+        "paths": { "/a": { "get": { "operationId": "get_a", "responses": {
+            "200": {},
+            "404": { "$ref": "#/components/responses/NotFound" },
+        } } } },
+        "components": { "responses": { "NotFound": { "x-error-codes": ["not_found", "gone"] } } },
+    })
+}
+
+fn kept(file: &str, status: u16, code: Option<&str>) -> Kept {
+    let row = Row {
+        operation: file.split('/').next().unwrap().to_owned(),
+        status,
+        code: code.map(ToOwned::to_owned),
+    };
+    Kept {
+        file: file.to_owned(),
+        row,
+    }
+}
+
+fn complete() -> Coverage {
+    let exceptions = r#"
+        at_most = 1
+        [[exception]]
+        operation = "get_a"
+        status = 404
+        code = "gone"
+        reason = "it never goes""#;
+    Coverage {
+        declared: declared(&document()),
+        kept: vec![
+            kept("get_a/good.snap", 200, None),
+            kept("get_a/not_found.snap", 404, Some("not_found")),
+            kept("front_door/not_found.snap", 404, Some("not_found")),
+        ],
+        exceptions: toml::from_str(exceptions).unwrap(),
+    }
+}
+
+#[track_caller]
+fn finds(coverage: &Coverage, finding: &str) {
+    let findings = coverage.findings();
+    assert!(findings.iter().any(|found| found.contains(finding)), "{findings:#?}");
+}
+
+#[test]
+fn a_complete_coverage_has_no_findings() {
+    assert_eq!(complete().findings(), Vec::<String>::new());
+}
+
+#[test]
+fn a_row_without_snapshot_is_found() {
+    let mut coverage = complete();
+    coverage.kept.remove(1);
+    finds(&coverage, "get_a 404 not_found is declared and has no snapshot");
+    coverage.kept.remove(0);
+    finds(&coverage, "get_a 200 is declared and has no snapshot");
+}
+
+#[test]
+fn an_exception_that_no_longer_applies_is_found() {
+    let mut coverage = complete();
+    coverage.kept.push(kept("get_a/gone.snap", 404, Some("gone")));
+    finds(&coverage, "get_a 404 gone has a snapshot, get_a/gone.snap");
+    let mut coverage = complete();
+    coverage.declared.pop();
+    finds(&coverage, "exceptions.toml: get_a 404 gone is not declared");
+}
+
+#[test]
+fn a_snapshot_of_what_is_not_declared_is_found() {
+    for (file, status, code) in [
+        ("get_a/a.snap", 410, Some("gone")),
+        ("get_a/a.snap", 404, Some("lost")),
+        ("get_a/a.snap", 404, None),
+        ("get_b/a.snap", 200, None),
+        ("front_door/a.snap", 418, Some("teapot")),
+    ] {
+        let mut coverage = complete();
+        coverage.kept.push(kept(file, status, code));
+        finds(&coverage, "which is not declared");
+    }
+    let mut coverage = complete();
+    coverage.kept[0].file = "get_b/good.snap".to_owned();
+    finds(&coverage, "get_b/good.snap is of get_a 200: it is in another's folder");
+}
+
+#[test]
+fn the_list_of_exceptions_only_shrinks() {
+    let mut coverage = complete();
+    coverage.exceptions.at_most = 0;
+    finds(&coverage, "1 exceptions, at_most = 0: the list may only shrink");
+    coverage.exceptions.at_most = 2;
+    finds(&coverage, "lower at_most from 2 to 1");
+    let again = coverage.exceptions.exception[0].clone();
+    coverage.exceptions.exception.push(again);
+    finds(&coverage, "get_a 404 gone is there twice");
+    coverage.exceptions.exception[1].reason = " ".to_owned();
+    finds(&coverage, "get_a 404 gone has no reason");
+}
+
+#[test]
+fn an_error_without_codes_is_found() {
+    let mut document = document();
+    document["paths"]["/a"]["get"]["responses"]["500"] = json!({});
+    let mut coverage = complete();
+    coverage.declared = declared(&document);
+    finds(&coverage, "get_a 500 is declared without x-error-codes");
+}
+
+#[test]
+fn the_first_difference_is_named_by_its_line() {
+    assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+    assert_eq!(
+        first_difference("a\nb\n", "a\nc\n").unwrap(),
+        "line 2\n  is   b\n  must c"
+    );
+    assert_eq!(
+        first_difference("a\n", "a\nc\n").unwrap(),
+        "line 2\n  is   (the end)\n  must c"
+    );
+    assert!(first_difference("a", "a\n").is_some());
+}
