@@ -15,7 +15,12 @@ const RULES: [Rule; 6] = [
     ("CONTRIBUTING.md", &["", "service/src"], &[]),
     ("spec/README.md", &["spec", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
-    ("codegen/README.md", &["codegen", ""], &[]),
+    (
+        "codegen/README.md",
+        // What is generated for the service shows which files there are.
+        &["codegen", "", "service/src/generated"],
+        &["application/json", "application/octet-stream"],
+    ),
 ];
 
 /// May be absent.
