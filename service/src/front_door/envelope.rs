@@ -1,8 +1,10 @@
 //! Errors as the contract's envelope (section 2.1), and the headers that go with them.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use dropshot::Body;
+use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
@@ -52,6 +54,21 @@ pub(super) fn response(error: &ApiError, request_id: &str) -> Response<Body> {
     response
 }
 
+/// The answer, or 500 when making it panicked. A panic's message may hold anything: it goes to the panic hook, never into
+/// the answer.
+pub(super) async fn or_internal_error(
+    answer: impl Future<Output = Response<Body>>,
+    request_id: &str,
+) -> Response<Body> {
+    match AssertUnwindSafe(answer).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => {
+            tracing::error!(request_id, "a handler panicked");
+            response(&ApiError::internal(), request_id)
+        }
+    }
+}
+
 /// The IETF draft's fields: the key's policy, and what is left of its window.
 pub(super) fn add_rate_limit(response: &mut Response<Body>, standing: Standing) {
     const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -77,4 +94,67 @@ pub(super) fn add_rate_limit(response: &mut Response<Body>, standing: Standing) 
 /// Whole seconds, rounded up, at least 1.
 pub(super) fn whole_seconds(duration: Duration) -> u64 {
     (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    async fn body(response: Response<Body>) -> Value {
+        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_handler_is_500_in_the_envelope_without_its_message() {
+        let panicking = async {
+            tokio::task::yield_now().await;
+            panic!("the plate 34 ABC 123 broke it");
+        };
+        let response = or_internal_error(panicking, "the-id").await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
+        let expected = json!({
+            "code": "internal_error", "message": ApiError::internal().message, "request_id": "the-id"
+        });
+        assert_eq!(body(response).await, json!({ "error": expected }));
+    }
+
+    #[tokio::test]
+    async fn what_does_not_panic_is_answered_as_it_is() {
+        let mut answer = Response::new(Body::empty());
+        *answer.status_mut() = StatusCode::CREATED;
+        let response = or_internal_error(std::future::ready(answer), "the-id").await;
+        assert_eq!(response.status(), StatusCode::CREATED);
+    }
+
+    #[test]
+    fn seconds_to_wait_are_rounded_up_and_at_least_one() {
+        for (nanoseconds, seconds) in [
+            (0, 1),
+            (1, 1),
+            (999_999_999, 1),
+            (1_000_000_000, 1),
+            (1_000_000_001, 2),
+            (59_000_000_001, 60),
+            (60_000_000_000, 60),
+        ] {
+            assert_eq!(
+                whole_seconds(Duration::from_nanos(nanoseconds)),
+                seconds,
+                "{nanoseconds} ns"
+            );
+        }
+    }
+
+    #[test]
+    fn retry_after_is_sent_even_when_the_window_has_just_run_out() {
+        let error = ApiError {
+            retry_after: Some(Duration::ZERO),
+            ..ApiError::unavailable()
+        };
+        assert_eq!(response(&error, "the-id").headers()[header::RETRY_AFTER], "1");
+    }
 }

@@ -23,7 +23,6 @@ mod transaction;
 mod windows;
 
 use std::cell::RefCell;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -247,17 +246,7 @@ async fn front_door(
     let request = request.into_inner();
     let mut record = Record::new(&rqctx.request_id, request.method(), request.uri().path());
     let request_id = rqctx.request_id.clone();
-    // A panic's message may hold anything: it goes to the panic hook, never into the answer.
-    let answered = AssertUnwindSafe(door.answer(rqctx, request, &mut record))
-        .catch_unwind()
-        .await;
-    let response = match answered {
-        Ok(response) => response,
-        Err(_) => {
-            tracing::error!(request_id, "a handler panicked");
-            envelope::response(&ApiError::internal(), &request_id)
-        }
-    };
+    let response = envelope::or_internal_error(door.answer(rqctx, request, &mut record), &request_id).await;
     record.finish(response.status(), started.elapsed());
     Ok(response)
 }
