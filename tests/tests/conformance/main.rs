@@ -37,6 +37,15 @@ mod front_door {
     mod replay;
     mod signature;
 }
+mod decisions {
+    mod access;
+    mod limits;
+    mod logs;
+    mod measurements;
+    mod order;
+    mod reports;
+    mod requests;
+}
 #[path = "../faults"]
 mod faults {
     mod durable_cluster;

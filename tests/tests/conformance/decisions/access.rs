@@ -1,0 +1,87 @@
+//! Keys: what they may, how they are named and how their secrets are kept.
+
+use partner_api::front_door::nonces::BUCKET_SECONDS;
+use partner_api_tests::contract::operations;
+use partner_api_tests::fixture::{self, KEYS, REPORTED, inspections, organizations};
+use partner_api_tests::{ALPHA, Request, Service, TestKey};
+
+const HEALTH: &str = "/api/v1/partner/health";
+
+#[tokio::test]
+async fn only_the_write_endpoint_needs_a_scope() {
+    let service = Service::start().await;
+    assert!(REPORTED.scopes.is_empty());
+    for (id, method, path) in operations(inspections::PUBLISHED) {
+        let path = if id == "list_branches" {
+            path.replace(inspections::PUBLISHED, organizations::MASKED)
+        } else {
+            path
+        };
+        let answer = service
+            .send(Request::new(method.as_str(), &path).signed_by(&REPORTED))
+            .await;
+        if method == "GET" {
+            answer.assert_status(200);
+        } else {
+            assert_eq!(id, "submit_measurement");
+            let message = answer.assert_refused(403, "scope_required").message();
+            assert!(message.contains("test-line:write"), "{message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_with_another_prefix_is_one() {
+    const OTHER: TestKey = TestKey {
+        id: "acme_test_OTHERAAAAAAAAAAAAAAAAA",
+        secret: "OTHEROTHEROTHEROTHEROTHEROTHER22",
+        ..ALPHA
+    };
+    let service = Service::start().await;
+    service.get(&OTHER, HEALTH).await.assert_refused(401, "invalid_key");
+    let (nonce, ciphertext) = fixture::master_key()
+        .seal(OTHER.id, &OTHER.secret.parse().unwrap())
+        .unwrap();
+    let partner: uuid::Uuid = OTHER.partner.parse().unwrap();
+    service
+        .db
+        .execute(
+            "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext) \
+             VALUES ($1, $2, 'test', $3, $4)",
+            &[&OTHER.id, &partner, &nonce.as_slice(), &ciphertext],
+        )
+        .await
+        .unwrap();
+    service.replica().await.get(&OTHER, HEALTH).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn no_secret_is_in_any_column() {
+    let service = Service::start().await;
+    // What requests leave behind is looked through as well.
+    service.get(&ALPHA, HEALTH).await.assert_status(200);
+    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
+    service.measure(&ALPHA, body).await.assert_status(201);
+    let tables = "SELECT quote_ident(relname) FROM pg_class \
+                  WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')";
+    let tables = service.db.query(tables, &[]).await.unwrap();
+    assert!(tables.len() > 10, "{}", tables.len());
+    for table in tables {
+        let table: String = table.get(0);
+        for secret in KEYS.iter().map(|key| key.secret).chain([fixture::MASTER_KEY]) {
+            // A row's text shows a bytea in hex.
+            let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let found = service
+                .count(&format!(
+                    "{table} AS t WHERE position('{secret}' IN t::text) + position('{hex}' IN t::text) > 0"
+                ))
+                .await;
+            assert_eq!(found, 0, "a secret is in {table}");
+        }
+    }
+}
+
+#[test]
+fn a_nonce_is_remembered_as_long_as_a_timestamp_of_300_seconds_ahead_is_valid() {
+    assert_eq!(BUCKET_SECONDS.min(600), 600);
+}

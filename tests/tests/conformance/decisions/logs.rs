@@ -1,0 +1,123 @@
+//! What is logged, and what never is.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use partner_api_tests::fixture::{ALLOWLISTED, KEYS, MASTER_KEY, REPORTED, inspections};
+use partner_api_tests::{ALPHA, Request, Service};
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+const HEALTH: &str = "/api/v1/partner/health";
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Logs this thread, on which a test's service runs too, until the guard is dropped.
+fn logging(levels: &str) -> (Log, DefaultGuard) {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(levels))
+        .with_writer(log.clone())
+        .with_ansi(false)
+        .finish();
+    (log, subscriber.set_default())
+}
+
+#[tokio::test]
+async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
+    let (log, _guard) = logging("debug,refinery_core=warn,tokio_postgres=warn");
+    let service = Service::start().await;
+    service.get(&ALPHA, HEALTH).await.assert_status(200);
+    let report = format!("/api/v1/partner/inspections/{}", inspections::FULL_PUBLISHED);
+    service.get(&ALPHA, &report).await.assert_status(200);
+    let list = "/api/v1/partner/inspections?branch_id=said-in-a-query";
+    service.get(&ALPHA, list).await.assert_status(200);
+    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","device_serial":"said-in-a-body","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
+    service.measure(&ALPHA, body).await.assert_status(201);
+    service
+        .measure(&ALPHA, body.replace("34 ABC 123", "34 ABC 123 4567"))
+        .await
+        .assert_refused(400, "invalid_request");
+    let forged = format!("sha256={}", "ab".repeat(32));
+    let request = Request::get(HEALTH)
+        .signed_by(&ALPHA)
+        .with("x-partner-signature", &forged);
+    service.send(request).await.assert_refused(401, "invalid_signature");
+    service
+        .get(&ALLOWLISTED, HEALTH)
+        .await
+        .assert_refused(401, "invalid_key");
+    service
+        .db
+        .batch_execute("ALTER TABLE photos RENAME TO gone")
+        .await
+        .unwrap();
+    service
+        .get(&ALPHA, &format!("{report}/photos"))
+        .await
+        .assert_refused(500, "internal_error");
+    let log = log.text();
+    // It is the log of these requests, and says who sent them.
+    assert!(
+        log.contains(ALPHA.id) && log.contains("submit_measurement") && log.contains("invalid_signature"),
+        "{log}"
+    );
+    let hidden = [
+        MASTER_KEY,
+        "sha256=",
+        &forged[7..],
+        "said-in-a-body",
+        "said-in-a-query",
+        "BRAKE_FRONT_LEFT",
+        "34ABC123",
+        "34 ABC 123",
+        "0534 333",
+        "34FUL301",
+        "5YJ3E7EB9KF000301",
+    ];
+    for hidden in KEYS.iter().map(|key| key.secret).chain(hidden) {
+        assert!(!log.contains(hidden), "{hidden} is in the log:\n{log}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_allowlist_in_report_mode_would_refuse_is_logged_with_key_and_address() {
+    let (log, _guard) = logging("warn");
+    let service = Service::start().await;
+    service.get(&REPORTED, HEALTH).await.assert_status(200);
+    let log = log.text();
+    let line = log
+        .lines()
+        .find(|line| line.contains("allowlist"))
+        .unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains(REPORTED.id) && line.contains("127.0.0.1"), "{line}");
+}
