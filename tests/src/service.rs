@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
 use hyper_util::rt::TokioIo;
+use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::front_door::address::TrustedProxies;
 use partner_api::secrets::purpose;
@@ -213,6 +214,11 @@ impl Service {
             .expect("a database of the harness")
             .cut_off()
             .await;
+    }
+
+    /// What its handlers work with: its pool and its storage.
+    pub fn context(&self) -> &Context {
+        &self.running.context
     }
 
     /// How to connect to its database.

@@ -56,3 +56,9 @@ mod faults {
     mod replicas;
     mod withdrawn_access;
 }
+#[path = "../properties"]
+mod properties {
+    mod paging;
+    mod privacy_table;
+    mod tenant_cross_product;
+}

@@ -1,0 +1,354 @@
+//! Organisation mode × partner × operation × field: what each cell shows of personal data.
+//!
+//! The tables of [`rows`] name every text of every answer about organisations and reports; one that they do not name fails.
+
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lopdf::{Document, Object};
+use partner_api::publishing::publish_pdf;
+use partner_api_tests::Service;
+use partner_api_tests::fixture::inspections;
+use report_pdf::Renderer;
+use serde_json::Value;
+
+use rows::{
+    CAPTION, GENERAL_NOTE, HIDDEN_CAPTION, MODES, NOTE, PDF, PERSONAL, PHOTOS, PUBLIC, RECOMMENDATION, SUBJECTS,
+    SUMMARY,
+};
+
+const SPEC: &str = include_str!("../../../spec/partner-api.yaml");
+const ROOT: &str = "/api/v1/partner";
+
+type Field = (String, String);
+
+fn public_fields() -> BTreeSet<Field> {
+    let fields = |(operation, fields): &(&str, &'static [&str])| {
+        let operation = (*operation).to_owned();
+        fields.iter().map(move |field| (operation.clone(), (*field).to_owned()))
+    };
+    PUBLIC.iter().flat_map(fields).collect()
+}
+
+fn all_fields() -> BTreeSet<Field> {
+    let personal = PERSONAL
+        .iter()
+        .map(|(operation, field, _)| ((*operation).to_owned(), (*field).to_owned()));
+    personal.chain(public_fields()).collect()
+}
+
+/// The request for what an operation says about a report and its organisation.
+fn target(operation: &str, organization: &str, report: &str) -> String {
+    let path = match operation {
+        "list_organizations" => "/organizations".to_owned(),
+        "list_branches" => format!("/organizations/{organization}/branches"),
+        // The newest of several, so that there is a cursor too.
+        "list_inspections" => format!("/inspections?organization_id={organization}&limit=1"),
+        "get_inspection" => format!("/inspections/{report}"),
+        "get_inspection_forms" => format!("/inspections/{report}/forms"),
+        "get_inspection_photos" => format!("/inspections/{report}/photos"),
+        "get_inspection_pdf" => format!("/inspections/{report}/pdf"),
+        other => panic!("the privacy table does not know the operation {other}"),
+    };
+    format!("{ROOT}{path}")
+}
+
+fn json_operations() -> impl Iterator<Item = &'static str> {
+    PUBLIC.iter().map(|(operation, _)| *operation)
+}
+
+/// Collects the fields of a schema that are texts, `*` for each index.
+fn text_fields(document: &Value, schema: &Value, path: &str, found: &mut BTreeSet<String>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let resolved = document.pointer(reference.trim_start_matches('#')).unwrap();
+        return text_fields(document, resolved, path, found);
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        text_fields(document, part, path, found);
+    }
+    match schema["type"].as_str() {
+        Some("string") => {
+            found.insert(path.to_owned());
+        }
+        Some("array") => text_fields(document, &schema["items"], &format!("{path}/*"), found),
+        _ => {
+            for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+                text_fields(document, member, &format!("{path}/{name}"), found);
+            }
+        }
+    }
+}
+
+/// The texts of an answer by their field.
+fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                texts(member, &format!("{path}/{name}"), found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, &format!("{path}/*"), found)),
+        Value::String(text) => found.push((path.to_owned(), text.clone())),
+        _ => {}
+    }
+}
+
+/// Plants personal data in every field of the three reports, and photos of every kind.
+async fn plant(service: &Service) {
+    let reports = SUBJECTS.map(|(_, report, _)| format!("'{report}'")).join(", ");
+    let [summary, recommendation, general_note, note] = [SUMMARY, RECOMMENDATION, GENERAL_NOTE, NOTE].map(|row| row[2]);
+    let mut sql = format!(
+        "UPDATE inspections SET summary = '{summary}', recommendation = '{recommendation}', discount_name = 'Bahar',
+             snapshot_vin = 'SNPZZZAUZLW009' || right(id::text, 3), created_at = '2026-06-30T08:00:00Z'
+             WHERE id IN ({reports});
+         UPDATE inspections SET status = 'PUBLISHED', published_at = now(), created_at = '2026-06-29T08:00:00Z'
+             WHERE id = '{}';
+         UPDATE inspection_forms SET general_note = '{general_note}' WHERE inspection_id IN ({reports});
+         UPDATE form_template_points SET unit = 'kN';
+         DELETE FROM inspection_form_answers;
+         INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, note,
+             written_by, written_at)
+             SELECT f.id, p.id, 'GOOD', 'İyi', 'NONE', '{note}', 'Ayşe Usta', now()
+             FROM inspection_forms f JOIN form_template_points p USING (template_id) WHERE f.inspection_id IN ({reports});
+         DELETE FROM photos;",
+        inspections::FULL_DRAFT
+    );
+    for (position, (kind, show, shown)) in PHOTOS.iter().enumerate() {
+        let caption = if shown.contains(&true) {
+            CAPTION[2]
+        } else {
+            HIDDEN_CAPTION
+        };
+        sql += &format!(
+            "INSERT INTO photos (id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key,
+                 mime_type, size_bytes, show_in_report)
+             SELECT gen_random_uuid(), id, {position}, '{kind}', 'FRONT_HOOD', '{caption}', 'photos/{position}.jpg',
+                 'thumbs/{position}.jpg', 'image/jpeg', 1, {show} FROM inspections WHERE id IN ({reports});"
+        );
+    }
+    service.db.batch_execute(&sql).await.unwrap();
+}
+
+/// Letters and digits alone, however they are broken into lines and groups; and the asterisks of masks.
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric() || *c == '*').collect()
+}
+
+/// All that was planted in a report, squeezed: the common digits of the numbers and of the ids, plate and VINs.
+async fn planted(service: &Service, report: &str) -> Vec<String> {
+    let sql = "SELECT v.plate, v.vin, i.snapshot_vin FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id \
+               WHERE i.id = $1::text::uuid";
+    let row = service.db.query_one(sql, &[&report]).await.unwrap();
+    let mut planted = vec!["53270000".to_owned(), "287654321".to_owned()];
+    planted.extend((0..3).map(|column| row.get(column)));
+    planted
+}
+
+/// Every text of a document that is no content of a page, one a line.
+fn unprinted(document: &Document) -> String {
+    fn collect(object: &Object, found: &mut String) {
+        match object {
+            Object::String(..) => {
+                *found += &lopdf::decode_text_string(object).unwrap_or_default();
+                found.push('\n');
+            }
+            Object::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            Object::Dictionary(members) => members.iter().for_each(|(_, member)| collect(member, found)),
+            Object::Stream(stream) if stream.dict.has_type(b"Metadata") => {
+                let content = stream.get_plain_content().unwrap();
+                *found += &String::from_utf8_lossy(&content);
+            }
+            Object::Stream(stream) => stream.dict.iter().for_each(|(_, member)| collect(member, found)),
+            _ => {}
+        }
+    }
+    let mut found = String::new();
+    document.objects.values().for_each(|object| collect(object, &mut found));
+    found
+}
+
+#[test]
+fn the_table_names_each_text_of_each_answer() {
+    let document: Value = serde_yaml::from_str(SPEC).unwrap();
+    let mut declared = BTreeSet::new();
+    for item in document["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values() {
+            let Some(id) = operation["operationId"].as_str() else {
+                continue;
+            };
+            // Health tells the caller about itself, and a measurement's answer repeats the plate that was sent.
+            if ["health", "measurements"].contains(&operation["tags"][0].as_str().unwrap()) {
+                continue;
+            }
+            let mut fields = BTreeSet::new();
+            let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+            text_fields(&document, schema, "", &mut fields);
+            assert!(
+                !fields.is_empty() || id == "get_inspection_pdf",
+                "{id} has an answer without texts"
+            );
+            declared.extend(fields.into_iter().map(|field| (id.to_owned(), field)));
+        }
+    }
+    let table = all_fields();
+    let missing: Vec<_> = declared.difference(&table).collect();
+    let stale: Vec<_> = table.difference(&declared).collect();
+    assert!(
+        missing.is_empty(),
+        "texts without a row in the privacy table: {missing:?}"
+    );
+    assert!(stale.is_empty(), "rows of the privacy table without a text: {stale:?}");
+    assert_eq!(
+        table.len(),
+        PERSONAL.len() + PUBLIC.iter().map(|(_, fields)| fields.len()).sum::<usize>()
+    );
+}
+
+#[tokio::test]
+async fn every_cell_shows_what_its_mode_allows() {
+    let service = Service::start().await;
+    plant(&service).await;
+    for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
+        let planted = planted(&service, report).await;
+        for key in partners {
+            let mut met = BTreeSet::new();
+            for operation in json_operations() {
+                let mut json = service.get(key, &target(operation, organization, report)).await.json();
+                if operation == "list_organizations" {
+                    let items = json["data"].as_array_mut().unwrap();
+                    items.retain(|item| item["id"] == organization);
+                }
+                let mut found = Vec::new();
+                texts(&json, "", &mut found);
+                for (field, text) in found {
+                    let at = format!("{} × {} × {operation} × {field}", MODES[mode], key.id);
+                    let row = PERSONAL.iter().find(|row| (row.0, row.1) == (operation, &*field));
+                    match row {
+                        Some((_, _, cells)) => assert_eq!(text, cells[mode], "{at}"),
+                        None => {
+                            let known = public_fields().contains(&(operation.to_owned(), field.clone()));
+                            assert!(known, "{at}: no row in the privacy table");
+                            let text = squeezed(&text);
+                            let leaked = planted.iter().find(|datum| text.contains(datum.as_str()));
+                            assert_eq!(leaked, None, "{at}: {text}");
+                        }
+                    }
+                    met.insert((operation.to_owned(), field));
+                }
+            }
+            let unmet: Vec<_> = all_fields().difference(&met).cloned().collect();
+            assert!(unmet.is_empty(), "{} × {}: not seen: {unmet:?}", MODES[mode], key.id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn photos_are_shown_by_kind_and_flag_alone() {
+    let service = Service::start().await;
+    plant(&service).await;
+    for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
+        let ids: BTreeMap<String, (String, bool)> = service
+            .db
+            .query(
+                "SELECT id::text, kind, show_in_report FROM photos WHERE inspection_id = $1::text::uuid",
+                &[&report],
+            )
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| (row.get(0), (row.get(1), row.get(2))))
+            .collect();
+        assert_eq!(ids.len(), PHOTOS.len());
+        for key in partners {
+            let answer = service
+                .get(key, &target("get_inspection_photos", organization, report))
+                .await
+                .json();
+            let photos = answer["photos"].as_array().unwrap();
+            let got: Vec<_> = photos
+                .iter()
+                .map(|photo| ids[photo["id"].as_str().unwrap()].clone())
+                .collect();
+            let shown = PHOTOS.iter().filter(|(_, _, cells)| cells[mode]);
+            let expected: Vec<_> = shown.map(|(kind, show, _)| ((*kind).to_owned(), *show)).collect();
+            assert_eq!(got, expected, "{} × {}", MODES[mode], key.id);
+        }
+    }
+}
+
+/// One report under each mode in turn: nothing changes but the personal fields.
+#[tokio::test]
+async fn a_mode_changes_nothing_but_the_personal_fields() {
+    let service = Service::start().await;
+    plant(&service).await;
+    let (organization, report, partners) = SUBJECTS[2];
+    let mut seen: BTreeMap<&str, Vec<Field>> = BTreeMap::new();
+    for mode in MODES {
+        let set = format!("UPDATE organizations SET pii_mode = '{mode}' WHERE id = '{organization}'");
+        service.db.execute(&set, &[]).await.unwrap();
+        for key in partners {
+            for operation in json_operations() {
+                // Who asks decides which organisations it has.
+                if operation == "list_organizations" {
+                    continue;
+                }
+                let json = service.get(key, &target(operation, organization, report)).await.json();
+                let mut found = Vec::new();
+                texts(&json, "", &mut found);
+                // The links' times and signatures, and the partner's cursor, differ from request to request.
+                let volatile = ["url", "thumb_url", "expires_at", "next_cursor"];
+                found.retain(|(field, _)| {
+                    let personal = PERSONAL.iter().any(|row| (row.0, row.1) == (operation, field));
+                    !personal && !volatile.contains(&field.rsplit('/').next().unwrap())
+                });
+                assert!(!found.is_empty());
+                let first = seen.entry(operation).or_insert_with(|| found.clone());
+                assert_eq!(found.len(), first.len(), "{mode} × {} × {operation}", key.id);
+                for (now, before) in found.iter().zip(first.iter()) {
+                    assert_eq!(now, before, "{mode} × {} × {operation}", key.id);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_pdf_is_no_richer_than_the_mode_allows() {
+    let service = Service::start().await;
+    plant(&service).await;
+    let renderer = Renderer::new();
+    for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
+        let context = service.context();
+        publish_pdf(&context.pool, &context.storage, &renderer, report.parse().unwrap())
+            .await
+            .unwrap();
+        let planted = planted(&service, report).await;
+        for key in partners {
+            let answer = service
+                .get(key, &target("get_inspection_pdf", organization, report))
+                .await;
+            answer.assert_status(200);
+            let document = Document::load_mem(&answer.body).unwrap();
+            let pages: Vec<u32> = document.get_pages().into_keys().collect();
+            let printed = squeezed(&document.extract_text(&pages).unwrap());
+            for (field, cells) in PDF {
+                let at = format!("{} × {} × get_inspection_pdf × {field}", MODES[mode], key.id);
+                assert!(printed.contains(&squeezed(cells[mode])), "{at}: not in {printed}");
+            }
+            assert!(!printed.contains("Saklı"), "{}: a hidden photo is printed", MODES[mode]);
+            if MODES[mode] == "FULL" {
+                continue;
+            }
+            // Nor in what is not printed: the document's properties and the alternative texts.
+            let unprinted = squeezed(&unprinted(&document));
+            assert!(!unprinted.is_empty());
+            for datum in &planted {
+                for (place, text) in [("text", &printed), ("properties", &unprinted)] {
+                    let found = text.contains(datum.as_str());
+                    assert!(!found, "{} × {}: {datum} is in the {place}", MODES[mode], key.id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Partners × organisations × branches × operations: what is not granted answers like what does not exist.
+//!
+//! What a partner may see is worked out here from the rows of the database, without the service's own notion of scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use http::StatusCode;
+use partner_api_tests::fixture::inspections::UNKNOWN;
+use partner_api_tests::fixture::{branches, organizations, partners};
+use partner_api_tests::{ALPHA, Answer, BETA, DELTA, GAMMA, Service, TestKey};
+use serde_json::{Value, json};
+
+const ROOT: &str = "/api/v1/partner";
+const PARTNERS: [TestKey; 4] = [ALPHA, BETA, GAMMA, DELTA];
+const STATUSES: [&str; 3] = ["published", "archived", "cancelled"];
+
+struct Branch {
+    id: String,
+    organization: String,
+    code: String,
+    is_active: bool,
+}
+
+struct Inspection {
+    id: String,
+    organization: String,
+    branch: String,
+    status: String,
+    has_pdf: bool,
+    created_at: DateTime<Utc>,
+}
+
+/// What there is, and what is granted.
+struct World {
+    organizations: Vec<String>,
+    branches: Vec<Branch>,
+    inspections: Vec<Inspection>,
+    /// Partner, organisation, and whether all of its branches.
+    grants: Vec<(String, String, bool)>,
+    /// Partner and branch.
+    single: BTreeSet<(String, String)>,
+}
+
+impl World {
+    async fn read(service: &Service) -> Self {
+        let query = async |sql: &str| service.db.query(sql, &[]).await.unwrap();
+        let branch = |row: &tokio_postgres::Row| Branch {
+            id: row.get(0),
+            organization: row.get(1),
+            code: row.get(2),
+            is_active: row.get(3),
+        };
+        let inspection = |row: &tokio_postgres::Row| Inspection {
+            id: row.get(0),
+            organization: row.get(1),
+            branch: row.get(2),
+            status: row.get::<_, String>(3).to_lowercase(),
+            has_pdf: row.get(4),
+            created_at: row.get(5),
+        };
+        Self {
+            organizations: query("SELECT id::text FROM organizations")
+                .await
+                .iter()
+                .map(|row| row.get(0))
+                .collect(),
+            branches: query("SELECT id::text, organization_id::text, code, is_active FROM branches")
+                .await
+                .iter()
+                .map(branch)
+                .collect(),
+            inspections: query(
+                "SELECT id::text, organization_id::text, branch_id::text, status, \
+                 public_slug IS NOT NULL AND pdf_object_key IS NOT NULL, created_at FROM inspections",
+            )
+            .await
+            .iter()
+            .map(inspection)
+            .collect(),
+            grants: query("SELECT partner_id::text, organization_id::text, all_branches FROM grants")
+                .await
+                .iter()
+                .map(|row| (row.get(0), row.get(1), row.get(2)))
+                .collect(),
+            single: query("SELECT partner_id::text, branch_id::text FROM grant_branches")
+                .await
+                .iter()
+                .map(|row| (row.get(0), row.get(1)))
+                .collect(),
+        }
+    }
+
+    fn is_granted(&self, key: &TestKey, organization: &str) -> bool {
+        self.grants
+            .iter()
+            .any(|grant| grant.0 == key.partner && grant.1 == organization)
+    }
+
+    fn is_open(&self, key: &TestKey, organization: &str, branch: &str) -> bool {
+        self.grants.iter().any(|(partner, granted, all)| {
+            partner == key.partner
+                && granted == organization
+                && (*all || self.single.contains(&(partner.clone(), branch.to_owned())))
+        })
+    }
+
+    fn open_branches<'a>(&'a self, key: &TestKey) -> Vec<&'a Branch> {
+        let open = |branch: &&Branch| self.is_open(key, &branch.organization, &branch.id);
+        self.branches.iter().filter(open).collect()
+    }
+
+    /// The reports open to a partner in any status that partners see, newest first.
+    fn open_inspections<'a>(&'a self, key: &TestKey) -> Vec<&'a Inspection> {
+        let mut open: Vec<_> = self
+            .inspections
+            .iter()
+            .filter(|report| {
+                STATUSES.contains(&report.status.as_str()) && self.is_open(key, &report.organization, &report.branch)
+            })
+            .collect();
+        open.sort_by(|left, right| (right.created_at, &right.id).cmp(&(left.created_at, &left.id)));
+        open
+    }
+}
+
+/// All of an answer but what differs between any two: the request's id, the limit's count and the date.
+fn essence(answer: &Answer) -> (StatusCode, BTreeMap<String, String>, String) {
+    let headers = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "x-request-id" | "ratelimit" | "date"))
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+        .collect();
+    let id = answer.header("x-request-id").unwrap();
+    let body = String::from_utf8(answer.body.to_vec()).unwrap();
+    (answer.status, headers, body.replace(id, "[request id]"))
+}
+
+#[track_caller]
+fn assert_alike(answer: &Answer, never_existed: &Answer, who: &TestKey) {
+    assert_eq!(
+        essence(answer),
+        essence(never_existed),
+        "{}: {} {:?} tells more than {}",
+        who.id,
+        answer.target,
+        answer.sent,
+        never_existed.target
+    );
+}
+
+/// A service for which the partners' limits are out of reach, all may write, and `changes` have been made.
+async fn service_after(changes: &str) -> Service {
+    let first = Service::start().await;
+    let all_may_write = "UPDATE api_keys SET rate_limit = 1000000, scopes = '{test-line:write}'";
+    first.db.batch_execute(all_may_write).await.unwrap();
+    first.db.batch_execute(changes).await.unwrap();
+    // One that knows of all this from its start.
+    first.replica().await
+}
+
+async fn single_reports_are_open_as_granted(service: &Service) {
+    let world = World::read(service).await;
+    for key in &PARTNERS {
+        let open: BTreeSet<_> = world.open_inspections(key).iter().map(|report| &report.id).collect();
+        for part in ["", "/forms", "/photos", "/pdf"] {
+            let path = |id: &str| format!("{ROOT}/inspections/{id}{part}");
+            let never_existed = service.get(key, &path(UNKNOWN)).await;
+            never_existed.assert_refused(404, "not_found");
+            assert_alike(&service.get(key, &path("no-id")).await, &never_existed, key);
+            for report in &world.inspections {
+                let answer = service.get(key, &path(&report.id)).await;
+                let there =
+                    open.contains(&report.id) && (part != "/pdf" || report.status == "published" && report.has_pdf);
+                if there {
+                    answer.assert_status(200);
+                } else {
+                    assert_alike(&answer, &never_existed, key);
+                }
+            }
+        }
+    }
+}
+
+async fn lists_of_reports_hold_what_is_granted(service: &Service) {
+    let world = World::read(service).await;
+    for key in &PARTNERS {
+        let open = world.open_inspections(key);
+        for status in STATUSES.map(Some).into_iter().chain([None]) {
+            let base = format!(
+                "{ROOT}/inspections?limit=100{}",
+                status.map_or_else(String::new, |status| format!("&status={status}"))
+            );
+            let never_existed = service.get(key, &format!("{base}&organization_id={UNKNOWN}")).await;
+            assert_eq!(never_existed.assert_status(200).data("id"), [""; 0]);
+            let organizations = world.organizations.iter().map(Some).chain([None]);
+            for organization in organizations {
+                let branches = world.branches.iter().map(|branch| Some(&branch.id)).chain([None]);
+                for branch in branches {
+                    let filter =
+                        |name, value: Option<&String>| value.map_or_else(String::new, |id| format!("&{name}={id}"));
+                    let target = base.clone() + &filter("organization_id", organization) + &filter("branch_id", branch);
+                    let expected: Vec<_> = open
+                        .iter()
+                        .filter(|report| match status {
+                            Some(status) => report.status == status,
+                            None => report.status != "cancelled",
+                        })
+                        .filter(|report| organization.is_none_or(|id| *id == report.organization))
+                        .filter(|report| branch.is_none_or(|id| *id == report.branch))
+                        .map(|report| report.id.clone())
+                        .collect();
+                    let answer = service.get(key, &target).await;
+                    let got = answer.assert_status(200).data("id");
+                    assert_eq!(got, expected, "{}: {target}", key.id);
+                    if expected.is_empty() {
+                        assert_alike(&answer, &never_existed, key);
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn organizations_and_branches_are_those_granted(service: &Service) {
+    let world = World::read(service).await;
+    for key in &PARTNERS {
+        let open = world.open_branches(key);
+        let listed = service.get(key, &format!("{ROOT}/organizations")).await.json();
+        let listed: BTreeMap<String, Value> = listed["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| (item["id"].as_str().unwrap().to_owned(), item["branch_count"].clone()))
+            .collect();
+        let granted = world.organizations.iter().filter(|id| world.is_granted(key, id));
+        let count = |id: &str| open.iter().filter(|branch| branch.organization == id).count();
+        let expected: BTreeMap<String, Value> = granted.map(|id| (id.clone(), json!(count(id)))).collect();
+        assert_eq!(listed, expected, "{}", key.id);
+
+        for query in ["", "?active=true", "?active=false", "?city=Ankara"] {
+            let path = |id: &str| format!("{ROOT}/organizations/{id}/branches{query}");
+            let never_existed = service.get(key, &path(UNKNOWN)).await;
+            never_existed.assert_refused(404, "not_found");
+            assert_alike(&service.get(key, &path("no-id")).await, &never_existed, key);
+            for organization in &world.organizations {
+                let answer = service.get(key, &path(organization)).await;
+                if !world.is_granted(key, organization) {
+                    assert_alike(&answer, &never_existed, key);
+                    continue;
+                }
+                let in_ankara = [branches::KAP_01, branches::ANK_01];
+                let expected: BTreeSet<_> = open
+                    .iter()
+                    .filter(|branch| branch.organization == *organization)
+                    .filter(|branch| branch.is_active != query.ends_with("false"))
+                    .filter(|branch| !query.ends_with("Ankara") || in_ankara.contains(&branch.id.as_str()))
+                    .map(|branch| branch.id.clone())
+                    .collect();
+                let got = answer.assert_status(200).data("id");
+                assert_eq!(
+                    (got.len(), BTreeSet::from_iter(got)),
+                    (expected.len(), expected),
+                    "{}: {}",
+                    key.id,
+                    answer.target
+                );
+            }
+        }
+    }
+}
+
+async fn measurements_are_taken_where_granted(service: &Service) {
+    let world = World::read(service).await;
+    let package = |code: &str| {
+        json!({ "branch_code": code, "plate": "34 ABC 123", "measurements": { "BRAKE_FRONT_LEFT": 2.85 } }).to_string()
+    };
+    let codes: BTreeSet<_> = world.branches.iter().map(|branch| branch.code.as_str()).collect();
+    let mut taken = BTreeSet::new();
+    for key in &PARTNERS {
+        let never_existed = service.measure(key, package("NOWHERE-9")).await;
+        never_existed.assert_refused(404, "not_found");
+        for code in &codes {
+            let answer = service.measure(key, package(code)).await;
+            let open = world.open_branches(key);
+            let matching: Vec<_> = open
+                .iter()
+                .filter(|branch| branch.code == *code && branch.is_active)
+                .collect();
+            match matching[..] {
+                [] => assert_alike(&answer, &never_existed, key),
+                [branch] => {
+                    answer.assert_status(201);
+                    taken.insert((key.partner.to_owned(), branch.id.clone()));
+                }
+                _ => {
+                    answer.assert_refused(400, "invalid_request");
+                }
+            }
+        }
+    }
+    let recorded = "SELECT partner_id::text, branch_id::text FROM measurements";
+    let rows = service.db.query(recorded, &[]).await.unwrap();
+    assert_eq!(rows.len(), taken.len(), "one record for each that was taken");
+    let recorded: BTreeSet<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(recorded, taken);
+}
+
+async fn all_of_it(changes: &str) {
+    let service = service_after(changes).await;
+    single_reports_are_open_as_granted(&service).await;
+    lists_of_reports_hold_what_is_granted(&service).await;
+    organizations_and_branches_are_those_granted(&service).await;
+    measurements_are_taken_where_granted(&service).await;
+}
+
+#[tokio::test]
+async fn what_is_not_granted_answers_like_what_never_existed() {
+    all_of_it("").await;
+}
+
+/// With grants of every other shape: some branches of two organisations, some of one and all of another, a single one,
+/// and an organisation without any of its branches.
+#[tokio::test]
+async fn what_is_not_granted_answers_like_what_never_existed_under_other_grants() {
+    let (alpha, beta, gamma, delta) = (partners::ALPHA, partners::BETA, partners::GAMMA, partners::DELTA);
+    let (none, masked, full) = (organizations::NONE, organizations::MASKED, organizations::FULL);
+    let (ank, izmir) = (branches::ANK_01, branches::IZMIR_01);
+    let ortak = "(SELECT id FROM branches WHERE code = 'ORTAK' AND organization_id = ";
+    all_of_it(&format!(
+        "BEGIN;
+         DELETE FROM grant_branches;
+         DELETE FROM grants;
+         INSERT INTO grants VALUES ('{alpha}', '{masked}', false), ('{alpha}', '{full}', true),
+             ('{beta}', '{masked}', false), ('{beta}', '{full}', false), ('{gamma}', '{none}', false),
+             ('{delta}', '{masked}', false);
+         INSERT INTO grant_branches VALUES ('{alpha}', '{masked}', '{izmir}'),
+             ('{beta}', '{masked}', {ortak}'{masked}')), ('{beta}', '{full}', {ortak}'{full}')),
+             ('{beta}', '{masked}', '{ank}'), ('{delta}', '{masked}', '{ank}');
+         COMMIT"
+    ))
+    .await;
+}
