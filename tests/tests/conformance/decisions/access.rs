@@ -31,7 +31,7 @@ async fn only_the_write_endpoint_needs_a_scope() {
 }
 
 #[tokio::test]
-async fn a_key_with_another_prefix_is_one() {
+async fn a_key_with_another_prefix_is_one_and_has_60_requests_a_minute_by_default() {
     const OTHER: TestKey = TestKey {
         id: "acme_test_OTHERAAAAAAAAAAAAAAAAA",
         secret: "OTHEROTHEROTHEROTHEROTHEROTHER22",
@@ -52,7 +52,12 @@ async fn a_key_with_another_prefix_is_one() {
         )
         .await
         .unwrap();
-    service.replica().await.get(&OTHER, HEALTH).await.assert_status(200);
+    let answer = service.replica().await.get(&OTHER, HEALTH).await;
+    // Nobody set its limit, scopes or allowlist.
+    assert_eq!(
+        answer.assert_status(200).header("ratelimit-policy"),
+        Some("\"default\";q=60;w=60")
+    );
 }
 
 #[tokio::test]
