@@ -330,7 +330,7 @@ CREATE TABLE measurement_points (
 -- Data is never lost: the raw package outlives every code path.
 CREATE FUNCTION refuse_losing_raw() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'DELETE' THEN
+    IF TG_OP <> 'UPDATE' THEN
         RAISE EXCEPTION 'measurements are never deleted';
     END IF;
     IF NEW.raw IS DISTINCT FROM OLD.raw OR NEW.raw_sha256 IS DISTINCT FROM OLD.raw_sha256 THEN
@@ -340,3 +340,5 @@ BEGIN
 END $$;
 CREATE TRIGGER keep_raw BEFORE DELETE OR UPDATE ON measurements
     FOR EACH ROW EXECUTE FUNCTION refuse_losing_raw();
+CREATE TRIGGER keep_all_raw BEFORE TRUNCATE ON measurements
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_losing_raw();

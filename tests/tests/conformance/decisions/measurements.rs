@@ -50,6 +50,16 @@ async fn the_database_refuses_to_lose_a_package_in_whatever_state_it_is() {
             assert!(service.db.execute(&lose, &[]).await.is_err(), "{lose}");
         }
     }
+    let truncate = service
+        .db
+        .execute("TRUNCATE measurements CASCADE", &[])
+        .await
+        .unwrap_err();
+    assert!(
+        truncate
+            .as_db_error()
+            .is_some_and(|error| error.message() == "measurements are never deleted")
+    );
     assert_eq!(service.rows(packages).await, before);
     let states: Vec<_> = before.as_array().unwrap().iter().map(|row| &row["status"]).collect();
     assert_eq!(json!(states), json!(["APPLIED", "PENDING", "DISCARDED"]));
