@@ -12,6 +12,7 @@ pub mod address;
 pub mod admission;
 mod authenticate;
 mod body;
+mod caller;
 mod envelope;
 mod ip_limit;
 pub mod nonces;
@@ -22,7 +23,6 @@ mod route;
 mod transaction;
 mod windows;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,11 +34,13 @@ use http::{Method, Response};
 use partner_api_signing::Environment;
 
 pub use admission::{Admission, Standing};
+pub(crate) use caller::carry_out;
+pub use caller::{Caller, caller, raw_body};
 pub use ip_limit::IpLimit;
 pub use transaction::WriteTransaction;
 
 use crate::context::Context;
-use crate::directory::{Directory, Key, Scope};
+use crate::directory::{Directory, Key};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use address::TrustedProxies;
@@ -51,74 +53,6 @@ pub const API_ROOT: &str = "/api/v1/partner";
 
 /// One MB of the contract's section 8: bytes of the largest admitted body.
 pub const MAX_BODY_BYTES: usize = 1_048_576;
-
-/// Who called, and what of the call an endpoint may use.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// The key that signed.
-    pub key: Arc<Key>,
-    /// What its partner may see.
-    pub scope: Arc<Scope>,
-    /// The request's id.
-    pub request_id: String,
-    /// When the request was let in.
-    pub received_at: DateTime<Utc>,
-    slot: Slot,
-}
-
-impl Caller {
-    /// The transaction that holds the request's nonce; an endpoint that writes does so in it, and ends it with
-    /// [`WriteTransaction::commit`]. Not ended, it is undone, but the nonce stays used.
-    ///
-    /// # Errors
-    /// 500 when the operation was not admitted in a transaction (`x-admission`), or when it was taken before.
-    pub async fn transaction(&self) -> Result<WriteTransaction, ApiError> {
-        self.slot.take().ok_or_else(|| {
-            tracing::error!(
-                request_id = self.request_id,
-                "this operation has no transaction: see x-admission"
-            );
-            ApiError::internal()
-        })
-    }
-}
-
-/// What travels with the request's task: from it the generated dispatch reads who called, and into it an error is put
-/// at the one point where Dropshot shows it.
-struct Admitted {
-    caller: Caller,
-    raw: Bytes,
-    refused: RefCell<Option<ApiError>>,
-}
-
-tokio::task_local! {
-    static ADMITTED: Admitted;
-}
-
-/// Who called; for the generated dispatch.
-///
-/// # Errors
-/// 500 outside the front door.
-pub fn caller() -> Result<Caller, ApiError> {
-    ADMITTED
-        .try_with(|admitted| admitted.caller.clone())
-        .map_err(|_| ApiError::internal())
-}
-
-/// The body's exact bytes; for the generated dispatch (`x-raw-body`).
-///
-/// # Errors
-/// 500 outside the front door.
-pub fn raw_body() -> Result<Bytes, ApiError> {
-    ADMITTED
-        .try_with(|admitted| admitted.raw.clone())
-        .map_err(|_| ApiError::internal())
-}
-
-/// Keeps an endpoint's error for the front door; for [`ApiError`]'s conversion.
-pub(crate) fn carry_out(error: &ApiError) {
-    let _ = ADMITTED.try_with(|admitted| admitted.refused.replace(Some(error.clone())));
-}
 
 /// Bounds of the front door that an operator can set.
 #[derive(Clone, Debug)]
@@ -322,7 +256,7 @@ impl FrontDoor {
     #[allow(clippy::too_many_arguments)]
     async fn admitted(
         &self,
-        mut rqctx: RequestContext<Context>,
+        rqctx: RequestContext<Context>,
         head: http::request::Parts,
         raw: Bytes,
         identified: authenticate::Identified,
@@ -344,36 +278,19 @@ impl FrontDoor {
             .await;
         let admitted = admitted.map_err(refused_or_unavailable)?;
         *standing = Some(admitted);
-        let outcome = if admitted.is_exceeded() {
-            Err(admitted.refusal())
-        } else {
-            match found {
-                Err(error) => Err(error),
-                Ok(found) => {
-                    record.operation = Some(found.operation.id);
-                    let caller = Caller {
-                        scope: key.scope.clone(),
-                        key,
-                        request_id: rqctx.request_id.clone(),
-                        received_at,
-                        slot: slot.clone(),
-                    };
-                    match check_scope(found.operation, &caller.key)
-                        .and_then(|()| query::check(found.operation, head.uri.query().unwrap_or_default()))
-                    {
-                        Err(error) => Err(error),
-                        Ok(()) => {
-                            rqctx.endpoint = found.endpoint;
-                            let request = hyper::Request::from_parts(head, Body::from(raw.clone()));
-                            let admitted = Admitted {
-                                caller,
-                                raw,
-                                refused: RefCell::new(None),
-                            };
-                            ADMITTED.scope(admitted, handle(found.handler, rqctx, request)).await
-                        }
-                    }
-                }
+        let outcome = match found {
+            _ if admitted.is_exceeded() => Err(admitted.refusal()),
+            Err(error) => Err(error),
+            Ok(found) => {
+                record.operation = Some(found.operation.id);
+                let caller = Caller {
+                    scope: key.scope.clone(),
+                    key,
+                    request_id: rqctx.request_id.clone(),
+                    received_at,
+                    slot: slot.clone(),
+                };
+                enter(rqctx, head, raw, found, caller).await
             }
         };
         // An endpoint that did not commit leaves the nonce alone in its transaction.
@@ -384,19 +301,19 @@ impl FrontDoor {
     }
 }
 
-async fn handle(
-    handler: route::Handler,
-    rqctx: RequestContext<Context>,
-    request: hyper::Request<Body>,
+/// An admitted request at its route: scope, then parameters, then the endpoint.
+async fn enter(
+    mut rqctx: RequestContext<Context>,
+    head: http::request::Parts,
+    raw: Bytes,
+    found: route::Found,
+    caller: Caller,
 ) -> Result<Response<Body>, ApiError> {
-    let request_id = rqctx.request_id.clone();
-    match handler(rqctx, request).await {
-        Ok(response) => Ok(response),
-        Err(()) => Err(ADMITTED.with(|admitted| admitted.refused.take()).unwrap_or_else(|| {
-            tracing::error!(request_id, "a handler failed without an error");
-            ApiError::internal()
-        })),
-    }
+    check_scope(found.operation, &caller.key)?;
+    query::check(found.operation, head.uri.query().unwrap_or_default())?;
+    rqctx.endpoint = found.endpoint;
+    let request = hyper::Request::from_parts(head, Body::from(raw.clone()));
+    caller::call(found.handler, rqctx, request, caller, raw).await
 }
 
 /// The scope that the operation asks for (`x-required-scope`).
