@@ -268,4 +268,39 @@ mod tests {
             &headers.signature
         ));
     }
+
+    #[test]
+    fn every_query_of_the_signing_vectors_is_signed_over_the_canonical_form_it_names() {
+        let secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+        let hooks = Hooks::new(
+            "vip_test_ABCDEFGHIJKLMNOPQRSTUV".parse().unwrap(),
+            secret.parse().unwrap(),
+        );
+        let vectors: serde_json::Value = serde_json::from_str(include_str!("../../spec/signing-vectors.json")).unwrap();
+        // A URL is text: a query whose raw bytes are not (`raw_base64`) cannot be asked for through this client.
+        let vectors: Vec<_> = vectors["query_vectors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|vector| vector["raw"].is_string())
+            .collect();
+        assert!(vectors.len() > 20);
+        for vector in vectors {
+            let url = format!(
+                "https://partner.example/api/v1/partner/inspections?{}",
+                vector["raw"].as_str().unwrap()
+            );
+            let headers = hooks.sign(&Request::new(Method::GET, url.parse().unwrap())).unwrap();
+            let canonical = partner_api_signing::Canonical {
+                method: "GET",
+                path: "/api/v1/partner/inspections",
+                canonical_query: vector["canonical_query"].as_str().unwrap(),
+                timestamp: &headers.timestamp,
+                nonce: &headers.nonce,
+                body_sha256: partner_api_signing::EMPTY_BODY_SHA256,
+            };
+            let expected = partner_api_signing::sign(&secret.parse().unwrap(), &canonical.render());
+            assert_eq!(headers.signature, expected, "{}", vector["name"]);
+        }
+    }
 }

@@ -36,6 +36,7 @@ mod front_door {
     mod queries;
     mod replay;
     mod signature;
+    mod vectors;
 }
 mod decisions {
     mod access;

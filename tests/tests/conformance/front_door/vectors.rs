@@ -1,0 +1,79 @@
+//! The published signing vectors, run against the service itself.
+
+use chrono::Utc;
+use partner_api_signing::{
+    Canonical, EMPTY_BODY_SHA256, HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, sign,
+};
+use partner_api_tests::{ALPHA, Answer, Request, Service};
+use serde_json::Value;
+
+const LIST: &str = "/api/v1/partner/inspections";
+
+fn vectors(list: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(include_str!("../../../../spec/signing-vectors.json")).unwrap();
+    all[list].as_array().unwrap().clone()
+}
+
+/// Sends a raw query, signed over this canonical form of it.
+async fn send(service: &Service, raw: &str, canonical_query: &str) -> Answer {
+    let (timestamp, nonce) = (Utc::now().timestamp().to_string(), uuid::Uuid::new_v4().to_string());
+    let canonical = Canonical {
+        method: "GET",
+        path: LIST,
+        canonical_query,
+        timestamp: &timestamp,
+        nonce: &nonce,
+        body_sha256: EMPTY_BODY_SHA256,
+    };
+    let signature = sign(&ALPHA.secret.parse().unwrap(), &canonical.render());
+    let request = Request::get(&format!("{LIST}?{raw}"))
+        .header(HEADER_KEY_ID, ALPHA.id)
+        .header(HEADER_TIMESTAMP, &timestamp)
+        .header(HEADER_NONCE, &nonce)
+        .header(HEADER_SIGNATURE, &signature);
+    service.send(request).await
+}
+
+/// Those that HTTP can carry: it has no target with bytes that are no UTF-8, or with characters that a URI must escape.
+fn sendable(list: &str) -> Vec<Value> {
+    let mut vectors = vectors(list);
+    let all = vectors.len();
+    vectors.retain(|vector| {
+        let target = vector["raw"].as_str().map(|raw| format!("{LIST}?{raw}"));
+        target.is_some_and(|target| target.parse::<http::Uri>().is_ok())
+    });
+    assert!(
+        vectors.len() > 5 && all - vectors.len() <= 3,
+        "{} of {all} vectors are left",
+        vectors.len()
+    );
+    vectors
+}
+
+#[tokio::test]
+async fn every_query_vector_verifies_over_the_canonical_form_it_names() {
+    let service = Service::start().await;
+    for vector in sendable("query_vectors") {
+        let (raw, canonical) = (
+            vector["raw"].as_str().unwrap(),
+            vector["canonical_query"].as_str().unwrap(),
+        );
+        // Past the signature, most of these name parameters that the list does not have.
+        let status = send(&service, raw, canonical).await.status.as_u16();
+        assert!([200, 400].contains(&status), "{}: {status}", vector["name"]);
+        // And over any other form they do not verify.
+        send(&service, raw, &format!("{canonical}&"))
+            .await
+            .assert_refused(401, "invalid_signature");
+    }
+}
+
+#[tokio::test]
+async fn every_rejected_query_is_refused_before_its_signature_is_looked_at() {
+    let service = Service::start().await;
+    for vector in sendable("rejected_queries") {
+        send(&service, vector["raw"].as_str().unwrap(), "")
+            .await
+            .assert_refused(400, "invalid_request");
+    }
+}
