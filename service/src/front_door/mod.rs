@@ -32,6 +32,7 @@ use dropshot::{ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, HttpError
 use futures::FutureExt;
 use http::{Method, Response};
 use partner_api_signing::Environment;
+use tracing::Instrument;
 
 pub use admission::{Admission, Standing};
 pub(crate) use caller::carry_out;
@@ -180,7 +181,11 @@ async fn front_door(
     let request = request.into_inner();
     let mut record = Record::new(&rqctx.request_id, request.method(), request.uri().path());
     let request_id = rqctx.request_id.clone();
-    let response = envelope::or_internal_error(door.answer(rqctx, request, &mut record), &request_id).await;
+    // Whatever is logged on the way names the request.
+    let span = tracing::info_span!("request", request_id);
+    let response = envelope::or_internal_error(door.answer(rqctx, request, &mut record), &request_id)
+        .instrument(span)
+        .await;
     record.finish(response.status(), started.elapsed());
     Ok(response)
 }
