@@ -127,7 +127,7 @@ fn position_in_brackets(message: &str) -> String {
 impl From<DbError> for ApiError {
     fn from(error: DbError) -> Self {
         if error.is_unavailable() {
-            tracing::warn!(%error, "the database is unavailable");
+            tracing::warn!(%error, "the database is unavailable: see that it runs, takes connections and holds no long locks");
             return Self::unavailable();
         }
         tracing::error!(%error, "a query failed");

@@ -1,4 +1,4 @@
-//! Every statement of the service fits the migrated schema.
+//! Every statement of the service fits the migrated schema, and one that fails says why.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -6,7 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use partner_api::db::migrate::migrate;
-use partner_api::db::statements;
+use partner_api::db::{DbError, statements};
 use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
 use tokio_postgres::NoTls;
 
@@ -45,5 +45,28 @@ async fn every_statement_prepares_against_the_migrated_schema() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 20, "only {count} statements are listed");
+    postgres.stop().await;
+}
+
+#[tokio::test]
+async fn a_failed_query_says_for_the_log_what_the_database_said_but_no_value_of_a_row() {
+    let folder = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in("/tmp")
+        .unwrap();
+    let options = Options {
+        durable: false,
+        ..Options::default()
+    };
+    let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
+    let (client, connection) = postgres.config().connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let twice = "CREATE TEMP TABLE plates (plate text CONSTRAINT one_plate UNIQUE); \
+                 INSERT INTO plates VALUES ('34ABC123'), ('34ABC123')";
+    let error = DbError::from(client.batch_execute(twice).await.unwrap_err());
+    assert_eq!(
+        error.to_string(),
+        "query failed: ERROR 23505: duplicate key value violates unique constraint \"one_plate\""
+    );
     postgres.stop().await;
 }

@@ -20,7 +20,7 @@ pub enum MigrateError {
     #[error(transparent)]
     Connect(#[from] DedicatedError),
     /// The lock could not be taken or given back.
-    #[error("the migration lock: {0}")]
+    #[error("the migration lock: {}", super::cause(.0))]
     Lock(tokio_postgres::Error),
     /// The database has a migration that this binary does not know.
     #[error(

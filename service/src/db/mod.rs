@@ -17,10 +17,10 @@ pub mod thresholds;
 #[derive(Debug, Error)]
 pub enum DbError {
     /// No connection within the bounded wait, or none could be made.
-    #[error("no database connection: {0}")]
+    #[error("no database connection: {}", pool_cause(.0))]
     Pool(#[from] deadpool_postgres::PoolError),
     /// The database refused or lost a statement.
-    #[error("query failed: {0}")]
+    #[error("query failed: {}", cause(.0))]
     Query(#[from] tokio_postgres::Error),
     /// A row does not hold what the schema promises.
     #[error("unexpected data in {table}: {detail}")]
@@ -53,5 +53,29 @@ impl DbError {
             },
             DbError::Data { .. } => false,
         }
+    }
+}
+
+/// What the database or the connection said, for a log: the driver's own text ends at `db error`. Of a refusal the
+/// severity, the SQLSTATE and the message, but not the detail, which quotes the row's values.
+pub(crate) fn cause(error: &tokio_postgres::Error) -> String {
+    if let Some(refusal) = error.as_db_error() {
+        return format!(
+            "{} {}: {}",
+            refusal.severity(),
+            refusal.code().code(),
+            refusal.message()
+        );
+    }
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn pool_cause(error: &deadpool_postgres::PoolError) -> String {
+    match error {
+        deadpool_postgres::PoolError::Backend(error) => cause(error),
+        error => error.to_string(),
     }
 }

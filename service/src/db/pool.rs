@@ -145,7 +145,7 @@ pub enum DedicatedError {
     #[error(transparent)]
     Setup(#[from] PoolSetupError),
     /// The database does not answer, or refuses.
-    #[error("the database cannot be reached: {0}")]
+    #[error("the database cannot be reached: {}", super::cause(.0))]
     Connect(#[from] tokio_postgres::Error),
 }
 

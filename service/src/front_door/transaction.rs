@@ -111,7 +111,8 @@ impl WriteTransaction {
                 Ok(())
             }
             Err(error) => {
-                tracing::warn!(%error, "a commit's outcome is unknown");
+                let error = DbError::from(error);
+                tracing::warn!(%error, "a commit's outcome is unknown; the caller is told to retry");
                 Err(ApiError::unavailable())
             }
         }
