@@ -14,6 +14,7 @@ pub mod front_door;
 // Formatted by the generator.
 #[rustfmt::skip]
 pub mod generated;
+pub mod listener;
 pub mod logging;
 pub mod publishing;
 pub mod rules;
