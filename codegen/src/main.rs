@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use codegen::{Problem, emit, load, output};
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
@@ -34,8 +34,20 @@ struct Cli {
     /// server, `hooks` for the client.
     #[arg(long, global = true, value_name = "PATH", default_value = "crate", value_parser = parse_root)]
     root: emit::Root,
+    /// What brings a request to its operation's file: Dropshot's server, or a server of your own by a table of functions.
+    #[arg(long, global = true, value_enum, default_value_t)]
+    dispatch: Dispatch,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Dispatch {
+    /// `dispatch.rs` implements the API trait, for Dropshot's server.
+    #[default]
+    Dropshot,
+    /// `calls.rs` is a table of the operations, each a function of a `codegen_runtime::call::Request`.
+    Calls,
 }
 
 #[derive(Clone, Copy, Default, Subcommand)]
@@ -67,7 +79,11 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     let api = codegen::model(&document)?;
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
-        folders.push((folder, emit::server(&api, &cli.root)?));
+        let dispatch = match cli.dispatch {
+            Dispatch::Dropshot => emit::Dispatch::Dropshot,
+            Dispatch::Calls => emit::Dispatch::Calls,
+        };
+        folders.push((folder, emit::server(&api, &cli.root, dispatch)?));
     }
     if let Some(folder) = &cli.client {
         folders.push((folder, emit::client(&document, &api, &cli.root)?));

@@ -229,7 +229,7 @@ pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) ->
 }
 
 /// A JSON error's text without the line and column, which would count from the member's beginning.
-fn without_position(error: &serde_json::Error) -> String {
+pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(end) => text[..end].to_string(),

@@ -6,6 +6,7 @@
 
 pub mod base64;
 pub mod body;
+pub mod call;
 pub mod decimal;
 pub mod exact_number;
 pub mod param;

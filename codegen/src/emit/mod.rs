@@ -1,6 +1,7 @@
 //! The files that are written, from the model.
 
 mod api;
+mod calls;
 mod client;
 mod dispatch;
 mod errors;
@@ -56,20 +57,39 @@ impl Default for Root {
     }
 }
 
+/// What brings a request to its operation's own file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dispatch {
+    /// Dropshot's server: `dispatch.rs` implements the trait, and Dropshot routes and reads the arguments.
+    #[default]
+    Dropshot,
+    /// A server of one's own: `calls.rs` is a table of the operations as functions of a `codegen_runtime::call::Request`.
+    /// The trait stays: Dropshot's document of it (`stub_api_description`) is what the server does.
+    Calls,
+}
+
 /// The server's files.
 ///
 /// # Errors
 /// A defect of the generator.
-pub fn server(api: &Api, root: &Root) -> Result<Vec<File>, Problem> {
-    Ok(vec![
-        file("api.rs", "The API trait.", api::tokens(api, &root.tokens()))?,
-        file(
+pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, Problem> {
+    let dispatched = match dispatch {
+        Dispatch::Dropshot => file(
             "dispatch.rs",
             "The implementation of the API trait, which only delegates.",
             dispatch::tokens(api, &root.tokens()),
         )?,
+        Dispatch::Calls => file(
+            "calls.rs",
+            "The operations as a table of functions.",
+            calls::tokens(api, &root.tokens()),
+        )?,
+    };
+    Ok(vec![
+        file("api.rs", "The API trait.", api::tokens(api, &root.tokens()))?,
+        dispatched,
         file("errors.rs", "The error codes.", errors::tokens(api))?,
-        file("mod.rs", "Generated from the OpenAPI document.", modules())?,
+        file("mod.rs", "Generated from the OpenAPI document.", modules(dispatch))?,
         file(
             "operations.rs",
             "What the document says of each operation.",
@@ -100,10 +120,14 @@ pub fn client(document: &Document, api: &Api, root: &Root) -> Result<Vec<File>, 
     )?])
 }
 
-fn modules() -> TokenStream {
+fn modules(dispatch: Dispatch) -> TokenStream {
+    let dispatched = match dispatch {
+        Dispatch::Dropshot => quote! { pub mod dispatch; },
+        Dispatch::Calls => quote! { pub mod calls; },
+    };
     quote! {
         pub mod api;
-        pub mod dispatch;
+        #dispatched
         pub mod errors;
         pub mod operations;
         pub mod responses;

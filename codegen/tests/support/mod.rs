@@ -4,7 +4,7 @@ pub mod stubs;
 
 use std::path::{Path, PathBuf};
 
-use codegen::emit::{self, File, Root};
+use codegen::emit::{self, Dispatch, File, Root};
 use codegen::{load, output};
 
 /// The folder of a kind of fixtures.
@@ -38,7 +38,10 @@ pub fn generate(kind: &str, path: &Path) -> Vec<(PathBuf, Vec<File>)> {
     let root = Root::new(&format!("crate::{kind}::{name}")).unwrap();
     let folder = folder(kind).join(&name);
     let mut all = vec![
-        (folder.join("server"), emit::server(&api, &root).unwrap()),
+        (
+            folder.join("server"),
+            emit::server(&api, &root, Dispatch::Dropshot).unwrap(),
+        ),
         (folder.join("stubs"), stubs::files(&api, folder.join("client").exists())),
     ];
     if folder.join("client").exists() {

@@ -1,0 +1,274 @@
+//! An operation called without Dropshot's server: its arguments are read from a request that something else has taken in.
+//!
+//! Generated with `--dispatch calls`. What is refused, and in which words, is the same as through Dropshot's extractors.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use serde::de::value::{Error as TextError, MapDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+
+/// What the arguments of an operation are read from.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The path's variables, by the names that the template gives them.
+    pub variables: Vec<(&'static str, String)>,
+    /// The query's parameters, decoded, each name once.
+    pub query: Vec<(String, String)>,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+}
+
+/// Why an argument cannot be read; each is a 400.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A parameter in path, query or header; the message names it.
+    Parameter(String),
+    /// The body is of a kind that the operation does not take.
+    ContentType(String),
+    /// The body is no such document.
+    Body {
+        /// Where in the document, `.` separated; empty for the document itself.
+        path: String,
+        /// What is wrong there.
+        reason: String,
+        /// Line and column, from 1; `None` where the reader does not know them.
+        position: Option<(usize, usize)>,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Parameter(message) => f.write_str(message),
+            Refusal::ContentType(message) => write!(f, "{message}; send the header Content-Type: application/json"),
+            Refusal::Body { path, reason, position } => {
+                f.write_str("body: ")?;
+                if !path.is_empty() {
+                    write!(f, "{path}: ")?;
+                }
+                f.write_str(reason)?;
+                match position {
+                    Some((line, column)) => write!(f, " (line {line}, column {column})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Reads the path's variables.
+///
+/// # Errors
+/// For a variable that is not what the document says.
+pub fn path<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    parameters(request.variables.iter().map(|(name, value)| (*name, value.as_str())))
+}
+
+/// Reads the query's parameters.
+///
+/// # Errors
+/// For a parameter that is missing or not what the document says.
+pub fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    parameters(
+        request
+            .query
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    )
+}
+
+/// Reads header parameters. A value that is no text is passed over, as Dropshot does.
+///
+/// # Errors
+/// For a header that is missing or not what the document says.
+pub fn headers<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    parameters(
+        request
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))),
+    )
+}
+
+/// Reads a JSON body; without a `Content-Type` it is taken for JSON.
+///
+/// # Errors
+/// For another media type, and for a body that is not what the document says.
+pub fn json<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    check_json(&request.headers)?;
+    let mut reader = serde_json::Deserializer::from_slice(&request.body);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        Refusal::Body {
+            path: if path == "." { String::new() } else { path },
+            reason: crate::body::without_position(error.inner()),
+            position: (error.inner().line() > 0).then(|| (error.inner().line(), error.inner().column())),
+        }
+    })
+}
+
+fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    const JSON: &str = "application/json";
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let sent = value
+        .to_str()
+        .map_err(|_| Refusal::ContentType("invalid content type: it is no text".into()))?;
+    // Media types are case-insensitive; their parameters (a charset) say nothing about JSON.
+    let essence = sent.split(';').next().unwrap_or_default().trim();
+    match essence.eq_ignore_ascii_case(JSON) {
+        true => Ok(()),
+        false => Err(Refusal::ContentType(format!(
+            "unsupported content-type: {}",
+            essence.chars().take(64).collect::<String>()
+        ))),
+    }
+}
+
+fn parameters<'r, T: DeserializeOwned>(pairs: impl Iterator<Item = (&'r str, &'r str)>) -> Result<T, Refusal> {
+    let pairs = pairs.map(|(name, value)| (name, Text(value)));
+    T::deserialize(MapDeserializer::<_, TextError>::new(pairs)).map_err(|error| Refusal::Parameter(error.to_string()))
+}
+
+/// A parameter's text, read as whatever type it is wanted as.
+struct Text<'r>(&'r str);
+
+impl<'de> IntoDeserializer<'de, TextError> for Text<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+macro_rules! parsed {
+    ($($method:ident => $visit:ident,)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TextError> {
+            match self.0.parse() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => visitor.visit_borrowed_str(self.0),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Text<'de> {
+    type Error = TextError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TextError> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    parsed! {
+        deserialize_bool => visit_bool,
+        deserialize_i8 => visit_i8,
+        deserialize_i16 => visit_i16,
+        deserialize_i32 => visit_i32,
+        deserialize_i64 => visit_i64,
+        deserialize_u8 => visit_u8,
+        deserialize_u16 => visit_u16,
+        deserialize_u32 => visit_u32,
+        deserialize_u64 => visit_u64,
+        deserialize_f32 => visit_f32,
+        deserialize_f64 => visit_f64,
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TextError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, TextError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, TextError> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    serde::forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Pets {
+        name: String,
+        #[serde(default)]
+        limit: Option<u8>,
+        #[serde(default)]
+        alive: bool,
+    }
+
+    fn request(query: &[(&str, &str)]) -> Request {
+        Request {
+            query: query
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
+            ..Request::default()
+        }
+    }
+
+    #[test]
+    fn parameters_are_read_as_the_types_they_are_wanted_as() {
+        let pets: Pets = query(&request(&[("name", "7"), ("limit", "5"), ("alive", "true")])).unwrap();
+        let expected = Pets {
+            name: "7".into(),
+            limit: Some(5),
+            alive: true,
+        };
+        assert_eq!(pets, expected);
+        let refused = query::<Pets>(&request(&[("limit", "5")])).unwrap_err();
+        assert_eq!(refused.to_string(), "missing field `name`");
+        let refused = query::<Pets>(&request(&[("name", "a"), ("limit", "many")])).unwrap_err();
+        assert_eq!(refused.to_string(), "invalid type: string \"many\", expected u8");
+    }
+
+    #[test]
+    fn a_body_of_another_kind_is_refused_by_name() {
+        let mut request = Request::default();
+        request.body = Bytes::from_static(b"{\"name\":\"a\"}");
+        for taken in [None, Some("application/json"), Some("Application/JSON; charset=utf-8")] {
+            request.headers.clear();
+            if let Some(value) = taken {
+                request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
+            }
+            assert!(json::<Pets>(&request).is_ok(), "{taken:?}");
+        }
+        request
+            .headers
+            .insert(header::CONTENT_TYPE, "text/plain".parse().unwrap());
+        assert_eq!(
+            json::<Pets>(&request).unwrap_err().to_string(),
+            "unsupported content-type: text/plain; send the header Content-Type: application/json"
+        );
+    }
+
+    #[test]
+    fn a_refused_body_names_its_place() {
+        let mut request = Request::default();
+        request.body = Bytes::from_static(b"{\"name\":5}");
+        assert_eq!(
+            json::<Pets>(&request).unwrap_err().to_string(),
+            "body: name: invalid type: integer `5`, expected a string (line 1, column 9)"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! The operations as a table of functions: each reads its arguments and calls the operation's own file.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{api, imports};
+use crate::model::{Api, BodyContent, Operation};
+
+pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
+    let rows = all.operations.iter().enumerate().map(|(index, operation)| {
+        let name = &operation.ident;
+        quote! {
+            Route {
+                operation: &OPERATIONS[#index],
+                call: |context, caller, request| Box::pin(#name(context, caller, request)),
+            }
+        }
+    });
+    let functions = all.operations.iter().map(|operation| function(operation, root));
+    let code = quote! {
+        /// Calls an operation: reads its arguments from the request and hands them, with who called, to
+        /// `endpoints::<tag>::<operation_id>::handle`.
+        pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> Answer<'r>;
+
+        /// What a call comes to.
+        pub type Answer<'r> = Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'r>>;
+
+        /// An operation, and how it is called.
+        pub struct Route {
+            /// What the document says of it.
+            pub operation: &'static Operation,
+            /// Calls it.
+            pub call: Call,
+        }
+
+        /// All operations, in the document's order.
+        pub static ROUTES: &[Route] = &[#(#rows),*];
+
+        #(#functions)*
+    };
+    let imports = imports(&["codegen_runtime::call"], &code);
+    quote! {
+        use std::pin::Pin;
+
+        use codegen_runtime::call::Request;
+        use dropshot::{Body, HttpResponse};
+        use http::Response;
+        #imports
+        use super::operations::{OPERATIONS, Operation};
+        use #root::context::Context;
+        use #root::error::ApiError;
+        use #root::front_door::Caller;
+
+        #code
+    }
+}
+
+fn function(operation: &Operation, root: &TokenStream) -> TokenStream {
+    let name = &operation.ident;
+    let about = format!(" `{}`", operation.id);
+    let mut values: Vec<TokenStream> = api::arguments(operation)
+        .iter()
+        .map(|(name, _)| match (name.to_string().as_str(), &operation.body) {
+            ("path", _) => quote! { call::path(request)? },
+            ("query", _) => quote! { call::query(request)? },
+            ("headers", _) => quote! { call::headers(request)? },
+            (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
+            _ => quote! { call::json(request)? },
+        })
+        .collect();
+    if operation.body.as_ref().is_some_and(|body| body.raw) {
+        values.push(quote! { request.body.clone() });
+    }
+    let request = if values.is_empty() {
+        quote! { _request }
+    } else {
+        quote! { request }
+    };
+    let place = match &operation.tag {
+        Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
+        None => quote! { #root::endpoints::#name::handle },
+    };
+    quote! {
+        #[doc = #about]
+        async fn #name(context: &Context, caller: &Caller, #request: &Request) -> Result<Response<Body>, ApiError> {
+            let response = #place(context, caller, #(#values),*).await?;
+            response.to_result().map_err(ApiError::from)
+        }
+    }
+}
