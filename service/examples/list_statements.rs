@@ -1,11 +1,12 @@
 //! Prints the list's statements, one a line: name, tab, SQL. `script/bench-list` measures what this prints.
 
-#[path = "../src/db/inspections/statements.rs"]
-#[allow(dead_code, missing_docs)]
-mod statements;
+use partner_api::db::statement::STATEMENTS;
 
 fn main() {
-    for (name, sql) in statements::LIST_STATEMENTS {
-        println!("{name}\t{sql}");
+    const LIST: &str = "partner_api::db::inspections::statements::";
+    for statement in STATEMENTS {
+        if let Some(name) = statement.name().strip_prefix(LIST) {
+            println!("list_{}\t{}", name.replace("::", "_").to_lowercase(), statement.sql());
+        }
     }
 }

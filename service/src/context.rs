@@ -3,11 +3,12 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
 
 use crate::db::DbError;
-use crate::front_door::FrontDoor;
+use crate::db::connection::Connection;
+use crate::front_door::{Caller, FrontDoor};
 use crate::storage::Storage;
 
 /// The state that requests share; cheap to clone.
@@ -38,12 +39,12 @@ impl Context {
         Context(Arc::new(state))
     }
 
-    /// A connection, after a bounded wait.
+    /// A connection for the caller's request: for a bounded time, and out of its key's share of the pool.
     ///
     /// # Errors
     /// When there is none in time.
-    pub async fn db(&self) -> Result<Object, DbError> {
-        Ok(self.pool.get().await?)
+    pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
+        Connection::take_of_share(&self.pool, &caller.key.share).await
     }
 }
 

@@ -79,48 +79,18 @@ impl fmt::Display for ApiError {
     }
 }
 
-/// Dropshot's extractors fail with an `HttpError`: of what they refuse, only the text is theirs.
+/// Arguments that cannot be read are the caller's fault.
+impl From<codegen_runtime::call::Refusal> for ApiError {
+    fn from(refusal: codegen_runtime::call::Refusal) -> Self {
+        Self::invalid_request(refusal.to_string())
+    }
+}
+
+/// A response that cannot be built is ours. (The generated trait wants this conversion, too.)
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
-        match error.status_code.as_u16() {
-            404 => Self::not_found("there is nothing at this path"),
-            status @ 400..=499 => {
-                tracing::debug!(status, "refused by an extractor");
-                Self::invalid_request(extractor_message(&error.external_message))
-            }
-            status => {
-                tracing::error!(status, cause = %error.internal_message, "dropshot failed");
-                Self::internal()
-            }
-        }
-    }
-}
-
-/// Dropshot's wording without its own preface; a missing content type gets the remedy.
-fn extractor_message(message: &str) -> String {
-    for preface in ["unable to parse query string: ", "bad parameter in URL path: "] {
-        if let Some(rest) = message.strip_prefix(preface) {
-            return rest.to_string();
-        }
-    }
-    match message.strip_prefix("unable to parse JSON body: ") {
-        Some(rest) => format!("body: {}", position_in_brackets(rest)),
-        None if message.contains("content-type") || message.contains("content type") => {
-            format!("{message}; send the header Content-Type: application/json")
-        }
-        None => message.to_string(),
-    }
-}
-
-/// serde_json's ` at line 1 column 9` as ` (line 1, column 9)`, which does not run into our own sentences.
-fn position_in_brackets(message: &str) -> String {
-    let parts = message.rsplit_once(" at line ").and_then(|(text, position)| {
-        let (line, column) = position.split_once(" column ")?;
-        Some((text, line.parse::<u32>().ok()?, column.parse::<u32>().ok()?))
-    });
-    match parts {
-        Some((text, line, column)) => format!("{text} (line {line}, column {column})"),
-        None => message.to_string(),
+        tracing::error!(cause = %error.internal_message, "a response could not be built");
+        Self::internal()
     }
 }
 
@@ -136,10 +106,7 @@ impl From<DbError> for ApiError {
 }
 
 impl HttpResponseError for ApiError {
-    // Dropshot asks for the status exactly when it turns an error into a response whose type it keeps to itself.
-    // Here, and only here, the error is carried out to the front door.
     fn status_code(&self) -> ErrorStatusCode {
-        crate::front_door::carry_out(self);
         ErrorStatusCode::from_u16(self.status()).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
     }
 }

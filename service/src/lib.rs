@@ -3,6 +3,7 @@
 //! A request's way in is three rooms long: [`front_door`] → [`endpoints`] → [`db`]. What two endpoints share is pure and
 //! lives in [`rules`], or is SQL and lives in [`db`]. [`generated`] comes from the OpenAPI document and is never edited.
 
+pub mod admission;
 pub mod config;
 pub mod context;
 pub mod db;

@@ -5,34 +5,45 @@
 //! granted the report, and a partner of a `NONE` or `MASKED` organisation must not find in the PDF what the detail hides.
 //! So plate, VIN and free texts pass the organisation's privacy mode before they are drawn, and hidden photos stay out.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use deadpool_postgres::{GenericClient, Pool};
+use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
 use report_pdf::{Form, Photo, Point, Pricing, RenderError, Renderer, Report, Vehicle};
 use thiserror::Error;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use crate::db::connection::Connection;
 use crate::db::{self, DbError};
 use crate::rules::privacy::PiiMode;
+use crate::statement;
 use crate::storage::{Storage, StorageError};
 
 /// The most photos a PDF shows; the API has them all.
 pub const PHOTOS_MAX: usize = 6;
+/// How long publishing waits for the database.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Media type of a rendered report.
 pub const MIME_TYPE: &str = "application/pdf";
 
-const REPORT: &str = "SELECT i.report_number, o.name AS organization_name, o.pii_mode, b.name AS branch_name, b.city, \
+statement! {
+    /// All that is printed of a published report, but for its forms and photos.
+    REPORT = "SELECT i.report_number, o.name AS organization_name, o.pii_mode, b.name AS branch_name, b.city, \
     i.published_at, i.created_at, v.plate, i.snapshot_vin, v.brand, v.model, v.year, v.type, v.fuel_type, \
     v.transmission, v.color, v.mileage_km, i.snapshot_mileage_km, i.package_name, i.base_price, i.discount_percent, \
     i.discount_name, i.final_price, i.payment_type, i.currency, i.overall_score, i.summary, i.recommendation \
     FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
     JOIN vehicles v ON v.id = i.vehicle_id WHERE i.id = $1::uuid AND i.status = 'PUBLISHED'";
 
-const TEST_LINE_CODES: &str = "SELECT t.code FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id \
+    /// The codes of its test-line forms.
+    TEST_LINE_CODES = "SELECT t.code FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id \
     WHERE f.inspection_id = $1::uuid AND t.is_test_line";
 
-const SET_KEY: &str = "UPDATE inspections SET pdf_object_key = $2 WHERE id = $1::uuid";
+    /// Names the object that holds its PDF.
+    SET_KEY = "UPDATE inspections SET pdf_object_key = $2 WHERE id = $1::uuid";
+}
 
 /// Why a report has no PDF.
 #[derive(Debug, Error)]
@@ -82,7 +93,7 @@ pub async fn publish_pdf(
     inspection: Uuid,
 ) -> Result<String, PublishError> {
     let (mut report, photos) = {
-        let client = pool.get().await.map_err(DbError::from)?;
+        let client = Connection::take(pool, PATIENCE).await?;
         load(&client, inspection).await?
     };
     // The connection is back in the pool while photos are read and pages drawn.
@@ -95,7 +106,7 @@ pub async fn publish_pdf(
         .map_err(|source| PublishError::Render { id: inspection, source })?;
     let key = object_key(inspection);
     storage.put(&key, Bytes::from(pdf), MIME_TYPE).await?;
-    let client = pool.get().await.map_err(DbError::from)?;
+    let client = Connection::take(pool, PATIENCE).await?;
     client.execute(SET_KEY, &[&inspection, &key]).await?;
     Ok(key)
 }
@@ -112,7 +123,7 @@ async fn read(storage: &Storage, key: &str) -> Result<Vec<u8>, StorageError> {
 }
 
 /// The report as it is printed, and the keys of its photos, whose bytes are not read yet.
-pub(crate) async fn load(client: &impl GenericClient, inspection: Uuid) -> Result<(Report, Vec<String>), PublishError> {
+pub(crate) async fn load(client: &Connection, inspection: Uuid) -> Result<(Report, Vec<String>), PublishError> {
     let row = client
         .query_opt(REPORT, &[&inspection])
         .await?

@@ -103,7 +103,7 @@ impl MasterKey {
             path: shown.clone(),
             source,
         };
-        if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o007 != 0 {
+        if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
             return Err(MasterKeyError::FileOpen(shown));
         }
         let text = Zeroizing::new(fs::read_to_string(path).map_err(failed)?);
@@ -299,7 +299,12 @@ mod tests {
             made.derive("x"),
             MasterKey::from_file_or_new(&path).unwrap().derive("x")
         );
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(MasterKey::from_file(&path), Err(MasterKeyError::FileOpen(_))));
+        for open in [0o644, 0o640, 0o620, 0o610] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
+            assert!(
+                matches!(MasterKey::from_file(&path), Err(MasterKeyError::FileOpen(_))),
+                "{open:o}"
+            );
+        }
     }
 }

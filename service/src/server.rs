@@ -4,16 +4,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
-use dropshot::{ConfigDropshot, HandlerTaskMode, HttpServer, ServerBuilder};
 use partner_api_signing::Environment;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
+use crate::admission::{Admission, nonces};
 use crate::context::{Context, State};
 use crate::db::DbError;
 use crate::directory::Directory;
 use crate::front_door::address::TrustedProxies;
-use crate::front_door::{self, Admission, FrontDoor, IpLimit, MAX_BODY_BYTES, Settings, nonces, public};
+use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
+use crate::listener::{Limits, Listener, Running};
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 
@@ -55,16 +56,13 @@ pub enum StartError {
     /// The object storage cannot be used.
     #[error("the object storage cannot be used: {0}")]
     Storage(#[from] StorageError),
-    /// The generated API does not register with Dropshot.
-    #[error("the API does not register: {0}")]
-    Api(String),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
         /// The address.
         address: SocketAddr,
         /// Why not.
-        reason: String,
+        reason: std::io::Error,
     },
     /// The document does not convert to JSON.
     #[error("the published document is not YAML: {0}")]
@@ -79,7 +77,7 @@ pub struct RunningServer {
     pub public_url: String,
     /// The state that its requests share.
     pub context: Context,
-    server: HttpServer<Context>,
+    server: Running,
     background: JoinSet<()>,
 }
 
@@ -88,12 +86,26 @@ pub struct RunningServer {
 /// # Errors
 /// When the database does not answer, or the address is taken.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
-    nonces::look_after_partitions(&parts.admission_pool).await?;
-    let directory = Directory::load(&parts.admission_pool, parts.environment, parts.master_key.clone()).await?;
-    let listen = with_port(parts.listen)?;
+    nonces::prepare_partitions(&parts.admission_pool).await?;
+    let directory = Directory::load(
+        &parts.admission_pool,
+        parts.environment,
+        parts.master_key.clone(),
+        parts.pool.status().max_size,
+    )
+    .await?;
+    let limits = Limits {
+        exempt: parts.trusted_proxies.0.clone(),
+        ..Limits::default()
+    };
+    // Bound before anything is made that names its port; connections wait until it serves.
+    let listener = Listener::bind(parts.listen, limits).map_err(|reason| StartError::Listen {
+        address: parts.listen,
+        reason,
+    })?;
     let public_url = parts
         .public_url
-        .unwrap_or_else(|| format!("http://{listen}"))
+        .unwrap_or_else(|| format!("http://{}", listener.address()))
         .trim_end_matches('/')
         .to_string();
     let settings = Settings {
@@ -103,8 +115,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         request_timeout: parts.request_timeout,
     };
     let admission = Admission::start(parts.admission_pool.clone());
-    let front_door = FrontDoor::new(settings, IpLimit::new(parts.ip_limit), directory.clone(), admission)
-        .map_err(|error| StartError::Api(error.to_string()))?;
+    let front_door = FrontDoor::new(settings, IpLimit::new(parts.ip_limit), directory.clone(), admission);
     let spec: serde_json::Value =
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let context = Context::new(State {
@@ -116,28 +127,13 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         spec_json: spec.to_string(),
         front_door,
     });
-    let description = front_door::description().map_err(|error| StartError::Api(error.to_string()))?;
-    let config = ConfigDropshot {
-        bind_address: listen,
-        default_request_body_max_bytes: MAX_BODY_BYTES,
-        // A request whose client has gone is finished all the same: no transaction is left half-done.
-        default_handler_task_mode: HandlerTaskMode::Detached,
-        ..ConfigDropshot::default()
-    };
-    // Dropshot's own lines per request cost a fifth of a small request; the request log is ours.
-    let log = slog::Logger::root(slog::Discard, slog::o!());
-    let server = ServerBuilder::new(description, context.clone(), log)
-        .config(config)
-        .start()
-        .map_err(|error| StartError::Listen {
-            address: listen,
-            reason: error.to_string(),
-        })?;
+    let shared = context.clone();
+    let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
     let mut background = JoinSet::new();
     background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
     background.spawn(nonces::keep_partitions(parts.admission_pool));
     Ok(RunningServer {
-        address: server.local_addr(),
+        address: server.address,
         public_url,
         context,
         server,
@@ -149,29 +145,10 @@ impl RunningServer {
     /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did.
     pub async fn stop(mut self, deadline: Duration) -> bool {
         self.background.abort_all();
-        match tokio::time::timeout(deadline, self.server.close()).await {
-            Ok(Ok(())) => true,
-            Ok(Err(error)) => {
-                tracing::warn!(error, "the server did not stop cleanly");
-                false
-            }
-            Err(_) => {
-                tracing::warn!(?deadline, "requests were still under way at the deadline");
-                false
-            }
+        let all = self.server.stop(deadline).await;
+        if !all {
+            tracing::warn!(?deadline, "requests were still under way at the deadline");
         }
+        all
     }
-}
-
-/// The public URL holds the port, so a free one is chosen before the server binds it.
-fn with_port(listen: SocketAddr) -> Result<SocketAddr, StartError> {
-    if listen.port() != 0 {
-        return Ok(listen);
-    }
-    std::net::TcpListener::bind(listen)
-        .and_then(|listener| listener.local_addr())
-        .map_err(|error| StartError::Listen {
-            address: listen,
-            reason: error.to_string(),
-        })
 }

@@ -37,7 +37,7 @@ pub use headers::{
     timestamp_is_current,
 };
 pub use key_id::{Environment, InvalidKeyId, KEY_ID_RANDOM_BYTES, KeyId, UnknownEnvironment};
-pub use query::{DecodedPair, MalformedQuery, canonical_query, decode_query, split_target};
+pub use query::{DecodedPair, MalformedQuery, canonical_of, canonical_query, decode_query, split_target};
 pub use secret::{InvalidSecret, SECRET_LENGTH, SECRET_RANDOM_BYTES, Secret};
 pub use signature::{SIGNATURE_PREFIX, sign, verify};
 

@@ -61,16 +61,20 @@ pub fn decode_query(raw: &[u8]) -> Result<Vec<DecodedPair>, MalformedQuery> {
 }
 
 /// CANONICAL_QUERY, the third part of the canonical string, of a raw query (the bytes after the first `?` of the
-/// request target; empty when there is none).
-///
-/// The pairs of [`decode_query`], each byte outside `A-Z a-z 0-9 - . _ ~` encoded as `%XX` in upper-case hex, sorted
-/// bytewise in their encoded form by name and then by value, joined as `name=value` with `&`. The result is its own
-/// canonical form.
+/// request target; empty when there is none): [`canonical_of`] its [decoded pairs](decode_query).
 ///
 /// # Errors
 /// [`MalformedQuery`] names the first `%` that is not followed by two hexadecimal digits.
 pub fn canonical_query(raw: &[u8]) -> Result<String, MalformedQuery> {
-    let mut pairs: Vec<(String, String)> = decode_query(raw)?
+    Ok(canonical_of(&decode_query(raw)?))
+}
+
+/// CANONICAL_QUERY of pairs that [`decode_query`] gave.
+///
+/// Each byte outside `A-Z a-z 0-9 - . _ ~` is encoded as `%XX` in upper-case hex; the pairs are sorted bytewise in their
+/// encoded form by name and then by value, and joined as `name=value` with `&`. The result is its own canonical form.
+pub fn canonical_of(pairs: &[DecodedPair]) -> String {
+    let mut pairs: Vec<(String, String)> = pairs
         .iter()
         .map(|(name, value)| (encode(name), encode(value)))
         .collect();
@@ -85,7 +89,7 @@ pub fn canonical_query(raw: &[u8]) -> Result<String, MalformedQuery> {
         canonical.push('=');
         canonical.push_str(value);
     }
-    Ok(canonical)
+    canonical
 }
 
 /// Decodes one name or value, which begins at `offset` in the raw query.

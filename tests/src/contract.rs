@@ -116,8 +116,17 @@ pub fn check(answer: &Answer) {
         answer.headers
     );
     gives_nothing_away(answer, &at);
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{at}");
     let head = answer.method == Method::HEAD;
     let signed = path == API_ROOT || path.starts_with(&format!("{API_ROOT}/"));
+    if signed || path.starts_with("/files/") {
+        let kept = if answer.header("etag").is_some() {
+            "private, no-cache"
+        } else {
+            "no-store"
+        };
+        assert_eq!(answer.header("cache-control"), Some(kept), "{at}");
+    }
     let declared = declared_response(answer, path);
     if let Some(response) = declared {
         headers_are_declared(answer, response, &at);
@@ -207,7 +216,13 @@ fn headers_are_declared(answer: &Answer, response: &'static Value, at: &str) {
     for name in answer.headers.keys().map(http::HeaderName::as_str) {
         let http_own = matches!(
             name,
-            "content-type" | "content-length" | "date" | "transfer-encoding" | "connection"
+            "content-type"
+                | "content-length"
+                | "date"
+                | "transfer-encoding"
+                | "connection"
+                | "cache-control"
+                | "x-content-type-options"
         );
         let known = http_own || declared.keys().any(|declared| declared.eq_ignore_ascii_case(name));
         assert!(known, "{at}: the header {name} is not declared");

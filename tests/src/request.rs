@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use partner_api_signing::{
     Canonical, HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, body_sha256, canonical_query,
     nonce_from, sign, split_target,
 };
+use tokio::sync::Notify;
 
 use crate::fixture::TestKey;
 
@@ -30,6 +32,8 @@ enum Sending {
     Chunks(Vec<Bytes>),
     /// These bytes, and then nothing for ever.
     Stalled(Bytes),
+    /// The first half of these bytes, and the second one when it is let go.
+    Held(Bytes, Arc<Notify>),
 }
 
 /// A request to be sent with [`Service::send`](crate::Service::send).
@@ -111,6 +115,13 @@ impl Request {
         self
     }
 
+    /// The same body, whose second half is held back until `release` is notified.
+    #[must_use]
+    pub fn held_until(mut self, release: &Arc<Notify>) -> Self {
+        self.body = Sending::Held(self.sent(), release.clone());
+        self
+    }
+
     /// Signed by this key.
     #[must_use]
     pub fn signed_by(mut self, key: &TestKey) -> Self {
@@ -166,7 +177,7 @@ impl Request {
     pub(crate) fn sent(&self) -> Bytes {
         match &self.body {
             Sending::None => Bytes::new(),
-            Sending::Whole(bytes) | Sending::Stalled(bytes) => bytes.clone(),
+            Sending::Whole(bytes) | Sending::Stalled(bytes) | Sending::Held(bytes, _) => bytes.clone(),
             Sending::Chunks(chunks) => chunks.concat().into(),
         }
     }
@@ -216,7 +227,7 @@ impl Request {
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        let unmeasured = matches!(self.body, Sending::Chunks(_) | Sending::Stalled(_));
+        let unmeasured = matches!(self.body, Sending::Chunks(_) | Sending::Stalled(_) | Sending::Held(..));
         if unmeasured && !headers.contains_key("content-length") {
             // Said explicitly: hyper leaves a body of a GET out otherwise.
             headers.insert("transfer-encoding", HeaderValue::from_static("chunked"));
@@ -231,6 +242,15 @@ impl Request {
             Sending::Chunks(chunks) => StreamBody::new(stream::iter(chunks).map(frame)).boxed_unsync(),
             Sending::Stalled(bytes) => {
                 let stream = stream::iter([bytes]).map(frame).chain(stream::pending());
+                StreamBody::new(stream).boxed_unsync()
+            }
+            Sending::Held(mut bytes, release) => {
+                let rest = bytes.split_off(bytes.len() / 2);
+                let rest = stream::once(async move {
+                    release.notified().await;
+                    frame(rest)
+                });
+                let stream = stream::iter([bytes]).map(frame).chain(rest);
                 StreamBody::new(stream).boxed_unsync()
             }
         }

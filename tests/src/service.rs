@@ -167,14 +167,6 @@ impl Service {
         answer
     }
 
-    /// Sends a request that the service's HTTP server refuses by itself, in a shape that is not the document's: the answer
-    /// is only checked for giving nothing away.
-    pub async fn send_to_the_server_itself(&self, request: Request) -> Answer {
-        let answer = self.exchange(&request).await;
-        contract::gives_nothing_away(&answer, &request.target);
-        answer
-    }
-
     async fn exchange(&self, request: &Request) -> Answer {
         let socket = TcpSocket::new_v4().unwrap();
         socket
@@ -243,6 +235,20 @@ impl Service {
             .await
             .unwrap_or_else(|error| panic!("{query}: {error:?}"))
             .get(0)
+    }
+
+    /// Whether the database knows that a key has used a nonce.
+    pub async fn knows_nonce(&self, key: &TestKey, nonce: &str) -> bool {
+        let digest =
+            "substr(encode(sha256(convert_to($1, 'UTF8') || '\\x00' || convert_to($2, 'UTF8')), 'hex'), 1, 32)::uuid";
+        let query = format!("SELECT EXISTS (SELECT FROM used_nonces WHERE digest = {digest})");
+        self.db.query_one(&query, &[&key.id, &nonce]).await.unwrap().get(0)
+    }
+
+    /// How many nonces the database knows to be used.
+    pub async fn used_nonces(&self) -> i64 {
+        let query = "SELECT count(DISTINCT digest) FROM used_nonces";
+        self.db.query_one(query, &[]).await.unwrap().get(0)
     }
 
     /// How many rows a table has that pass a condition.

@@ -1,18 +1,17 @@
 //! Branches that are open to a partner.
 
-use deadpool_postgres::GenericClient;
 use uuid::Uuid;
 
-use super::{DbError, inspections::Sources};
+use super::{DbError, connection::Connection, inspections::Sources};
+use crate::statement;
 
-/// `$1` the organisation, `$2` organisations granted whole, `$3` branches granted alone, `$4` active or inactive ones,
-/// `$5` the city (null: any).
-const LIST: &str = "SELECT b.id, b.code, b.name, b.city, b.district, b.is_active FROM branches b \
+statement! {
+    /// `$1` the organisation, `$2` organisations granted whole, `$3` branches granted alone, `$4` active or inactive ones,
+    /// `$5` the city (null: any).
+    LIST = "SELECT b.id, b.code, b.name, b.city, b.district, b.is_active FROM branches b \
     WHERE b.organization_id = $1::uuid AND (b.organization_id = ANY ($2::uuid[]) OR b.id = ANY ($3::uuid[])) \
     AND b.is_active = $4::boolean AND ($5::text IS NULL OR b.city = $5) ORDER BY b.code, b.id";
-
-/// Every statement of this module with a name.
-pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+}
 
 /// A branch as a partner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +36,15 @@ pub struct Branch {
 /// # Errors
 /// [`DbError`] when the query fails.
 pub async fn list(
-    client: &impl GenericClient,
+    client: &Connection,
     sources: &Sources,
     organization: Uuid,
     active: bool,
     city: Option<&str>,
 ) -> Result<Vec<Branch>, DbError> {
-    let statement = client.prepare_cached(LIST).await?;
     let rows = client
         .query(
-            &statement,
+            LIST,
             &[&organization, &sources.whole, &sources.branches, &active, &city],
         )
         .await?;

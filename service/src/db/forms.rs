@@ -1,22 +1,21 @@
 //! The forms of a report: each one's template merged with the answers given.
 
-use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::DbError;
+use super::{DbError, connection::Connection};
+use crate::statement;
 
-/// A row for each point of each form, and one with a null point for a form whose template has none.
-const LIST: &str = "SELECT f.id AS form_id, t.code AS form_code, t.name AS form_name, t.score_category, \
+statement! {
+    /// A row for each point of each form, and one with a null point for a form whose template has none.
+    LIST = "SELECT f.id AS form_id, t.code AS form_code, t.name AS form_name, t.score_category, \
     f.general_note, p.code AS point_code, p.name AS point_name, p.unit, \
     a.status_code, a.status_label, a.severity, a.numeric_value, a.note \
     FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id \
     LEFT JOIN form_template_points p ON p.template_id = t.id \
     LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id \
     WHERE f.inspection_id = $1::uuid ORDER BY t.position, t.code, p.position, p.code";
-
-/// Every statement of this module with a name.
-pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+}
 
 /// A form of a report, its texts as stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,9 +66,8 @@ pub struct Answer {
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &impl GenericClient, inspection: Uuid) -> Result<Vec<Form>, DbError> {
-    let statement = client.prepare_cached(LIST).await?;
-    let rows = client.query(&statement, &[&inspection]).await?;
+pub async fn list(client: &Connection, inspection: Uuid) -> Result<Vec<Form>, DbError> {
+    let rows = client.query(LIST, &[&inspection]).await?;
     let mut forms: Vec<Form> = Vec::new();
     let mut current = None;
     for row in &rows {

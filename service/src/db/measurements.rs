@@ -19,20 +19,6 @@ pub use self::apply::{Applied, apply};
 use super::DbError;
 use crate::rules::plate::Plate;
 
-/// Every statement of this module with its name, for tools that look at plans.
-pub const STATEMENTS: &[(&str, &str)] = &[
-    ("find_branch", statements::FIND_BRANCH),
-    ("record", statements::RECORD),
-    ("replay", statements::REPLAY),
-    ("lock_open_report", statements::LOCK_OPEN_REPORT),
-    ("lock_waiting", statements::LOCK_WAITING),
-    ("lock_report", statements::LOCK_REPORT),
-    ("points", statements::POINTS),
-    ("test_line_points", statements::TEST_LINE_POINTS),
-    ("apply", statements::APPLY),
-    ("discard", statements::DISCARD),
-];
-
 /// A branch that a measurement can be sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 pub mod branches;
+pub mod connection;
 pub mod forms;
 pub mod inspections;
 pub mod measurements;
@@ -10,7 +11,7 @@ pub mod migrate;
 pub mod organizations;
 pub mod photos;
 pub mod pool;
-pub mod statements;
+pub mod statement;
 pub mod thresholds;
 
 /// Why a query could not be answered.
@@ -22,6 +23,9 @@ pub enum DbError {
     /// The database refused or lost a statement.
     #[error("query failed: {}", cause(.0))]
     Query(#[from] tokio_postgres::Error),
+    /// The database said nothing within the waiter's own bound: what was asked of it may have happened or not.
+    #[error("the database did not answer in time")]
+    TimedOut,
     /// A row does not hold what the schema promises.
     #[error("unexpected data in {table}: {detail}")]
     Data {
@@ -37,7 +41,7 @@ impl DbError {
     /// starting, stopping or a standby.
     pub fn is_unavailable(&self) -> bool {
         match self {
-            DbError::Pool(_) => true,
+            DbError::Pool(_) | DbError::TimedOut => true,
             DbError::Query(error) => match error.code() {
                 // Classes 08 connection, 40 rolled back, 53 resources, 57 operator's doing, 58 system error;
                 // 55P03 lock not available, 25006 read-only, 25P03 idle in transaction.
@@ -52,6 +56,15 @@ impl DbError {
                 }
             },
             DbError::Data { .. } => false,
+        }
+    }
+
+    /// Whether what was asked for may have happened all the same: the answer is missing, not negative.
+    pub fn leaves_open(&self) -> bool {
+        match self {
+            DbError::TimedOut => true,
+            DbError::Query(error) => error.code().is_none(),
+            DbError::Pool(_) | DbError::Data { .. } => false,
         }
     }
 }

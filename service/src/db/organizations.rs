@@ -1,21 +1,20 @@
 //! Organisations that are open to a partner.
 
-use deadpool_postgres::GenericClient;
 use uuid::Uuid;
 
-use super::{DbError, inspections::Sources};
+use super::{DbError, connection::Connection, inspections::Sources};
 use crate::rules::privacy::PiiMode;
+use crate::statement;
 
-/// `$1` the organisations granted in any way, `$2` those granted whole, `$3` the branches granted alone.
-///
-/// An inactive branch counts too: it takes no measurements, but its reports stay open.
-const LIST: &str = "SELECT o.id, o.slug, o.name, o.pii_mode, \
+statement! {
+    /// `$1` the organisations granted in any way, `$2` those granted whole, `$3` the branches granted alone.
+    ///
+    /// An inactive branch counts too: it takes no measurements, but its reports stay open.
+    LIST = "SELECT o.id, o.slug, o.name, o.pii_mode, \
     (SELECT count(*)::integer FROM branches b WHERE b.organization_id = o.id \
         AND (b.organization_id = ANY ($2::uuid[]) OR b.id = ANY ($3::uuid[]))) AS branch_count \
     FROM organizations o WHERE o.id = ANY ($1::uuid[]) ORDER BY o.name, o.id";
-
-/// Every statement of this module with a name.
-pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+}
 
 /// An organisation as a partner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,14 +35,9 @@ pub struct Organization {
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(
-    client: &impl GenericClient,
-    granted: &[Uuid],
-    sources: &Sources,
-) -> Result<Vec<Organization>, DbError> {
-    let statement = client.prepare_cached(LIST).await?;
+pub async fn list(client: &Connection, granted: &[Uuid], sources: &Sources) -> Result<Vec<Organization>, DbError> {
     let rows = client
-        .query(&statement, &[&granted, &sources.whole, &sources.branches])
+        .query(LIST, &[&granted, &sources.whole, &sources.branches])
         .await?;
     rows.iter()
         .map(|row| {

@@ -1,18 +1,17 @@
 //! The photos of a report that partners see.
 
-use deadpool_postgres::GenericClient;
 use uuid::Uuid;
 
-use super::DbError;
+use super::{DbError, connection::Connection};
+use crate::statement;
 
-/// Registration documents, archive documents of third parties and photos kept out of the report are never returned
-/// (contract 2.9).
-const LIST: &str = "SELECT p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
+statement! {
+    /// Registration documents, archive documents of third parties and photos kept out of the report are never returned
+    /// (contract 2.9).
+    LIST = "SELECT p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
     p.size_bytes FROM photos p WHERE p.inspection_id = $1::uuid AND p.show_in_report \
     AND p.kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF') ORDER BY p.position, p.id";
-
-/// Every statement of this module with a name.
-pub const STATEMENTS: &[(&str, &str)] = &[("list", LIST)];
+}
 
 /// A photo of a report, its caption as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +40,8 @@ pub struct Photo {
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &impl GenericClient, inspection: Uuid) -> Result<Vec<Photo>, DbError> {
-    let statement = client.prepare_cached(LIST).await?;
-    let rows = client.query(&statement, &[&inspection]).await?;
+pub async fn list(client: &Connection, inspection: Uuid) -> Result<Vec<Photo>, DbError> {
+    let rows = client.query(LIST, &[&inspection]).await?;
     rows.iter()
         .map(|row| {
             Ok(Photo {

@@ -1,36 +1,30 @@
 //! An organisation's thresholds, which give device values their status (`rules::threshold`).
 
-use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::DbError;
+use super::{DbError, connection::Connection};
 use crate::rules::threshold::Bounds;
+use crate::statement;
 
-/// Every statement of this module with its name, for tools that look at plans.
-pub const STATEMENTS: &[(&str, &str)] = &[("set_threshold", SET)];
-
-const SET: &str = "\
+statement! {
+    /// Sets the bounds of a point.
+    SET = "\
 INSERT INTO thresholds (organization_id, point_code, good_min, good_max, borderline_min, borderline_max)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (organization_id, point_code) DO UPDATE
 SET good_min = excluded.good_min, good_max = excluded.good_max,
     borderline_min = excluded.borderline_min, borderline_max = excluded.borderline_max";
+}
 
 /// Sets an organisation's bounds for a measurement point. Values already written to reports keep their status.
 ///
 /// # Errors
 /// What the database says, for bounds without any good one among it.
-pub async fn set<C: GenericClient>(
-    client: &C,
-    organization_id: Uuid,
-    point_code: &str,
-    bounds: &Bounds,
-) -> Result<(), DbError> {
-    let statement = client.prepare_cached(SET).await?;
+pub async fn set(client: &Connection, organization_id: Uuid, point_code: &str, bounds: &Bounds) -> Result<(), DbError> {
     client
         .execute(
-            &statement,
+            SET,
             &[
                 &organization_id,
                 &point_code,

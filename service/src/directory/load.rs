@@ -3,50 +3,51 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use deadpool_postgres::Object;
 use ipnet::IpNet;
 use partner_api_signing::Environment;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{AllowlistMode, Grant, Key, Scope};
+use super::{AllowlistMode, Grant, Key, Scope, Shares};
 use crate::db::DbError;
+use crate::db::connection::Connection;
 use crate::secrets::MasterKey;
+use crate::statement;
 
-const VERSION: &str = "SELECT version FROM directory_version";
+statement! {
+    /// Rises with every change to keys or grants.
+    VERSION = "SELECT version FROM directory_version";
 
-/// Keys that can be used now or until they expire; expiry is checked at each use.
-const KEYS: &str = "\
+    /// Keys that can be used now or until they expire; expiry is checked at each use.
+    KEYS = "\
 SELECT k.key_id, k.partner_id, p.name, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, k.allowlist,
        k.allowlist_mode, k.expires_at
 FROM api_keys k
 JOIN partners p ON p.id = k.partner_id
 WHERE k.environment = $1 AND k.revoked_at IS NULL AND p.is_enabled";
 
-const GRANTS: &str = "\
+    /// The grants of all partners.
+    GRANTS = "\
 SELECT g.partner_id, g.organization_id, g.all_branches,
        array_remove(array_agg(b.branch_id ORDER BY b.branch_id), NULL) AS branches
 FROM grants g
 LEFT JOIN grant_branches b USING (partner_id, organization_id)
 GROUP BY g.partner_id, g.organization_id, g.all_branches
 ORDER BY g.partner_id, g.organization_id";
+}
 
-/// All statements, by name.
-pub const STATEMENTS: &[(&str, &str)] = &[("VERSION", VERSION), ("KEYS", KEYS), ("GRANTS", GRANTS)];
-
-pub(super) async fn version(client: &Object) -> Result<i64, DbError> {
-    let statement = client.prepare_cached(VERSION).await?;
-    Ok(client.query_one(&statement, &[]).await?.get(0))
+pub(super) async fn version(client: &Connection) -> Result<i64, DbError> {
+    Ok(client.query_one(VERSION, &[]).await?.try_get(0)?)
 }
 
 pub(super) async fn keys(
-    client: &Object,
+    client: &Connection,
     environment: Environment,
     master_key: &MasterKey,
+    shares: &Shares,
 ) -> Result<HashMap<String, Arc<Key>>, DbError> {
-    let statement = client.prepare_cached(GRANTS).await?;
     let mut grants: HashMap<Uuid, Vec<Grant>> = HashMap::new();
-    for row in client.query(&statement, &[]).await? {
+    for row in client.query(GRANTS, &[]).await? {
         let all_branches: bool = row.get("all_branches");
         let branches: Vec<Uuid> = row.get("branches");
         grants.entry(row.get("partner_id")).or_default().push(Grant {
@@ -54,10 +55,9 @@ pub(super) async fn keys(
             branches: if all_branches { None } else { Some(branches) },
         });
     }
-    let statement = client.prepare_cached(KEYS).await?;
     let mut scopes: HashMap<Uuid, Arc<Scope>> = HashMap::new();
     let mut keys = HashMap::new();
-    for row in client.query(&statement, &[&environment.as_str()]).await? {
+    for row in client.query(KEYS, &[&environment.as_str()]).await? {
         let partner_id: Uuid = row.get("partner_id");
         let scope = scopes.entry(partner_id).or_insert_with(|| {
             let grants = grants.remove(&partner_id).unwrap_or_default();
@@ -68,7 +68,7 @@ pub(super) async fn keys(
             })
         });
         let key_id: String = row.get("key_id");
-        match key(&row, &key_id, scope.clone(), master_key) {
+        match key(&row, &key_id, scope.clone(), master_key, shares) {
             Ok(key) => {
                 keys.insert(key_id, Arc::new(key));
             }
@@ -79,7 +79,7 @@ pub(super) async fn keys(
     Ok(keys)
 }
 
-fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey) -> Result<Key, String> {
+fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey, shares: &Shares) -> Result<Key, String> {
     let nonce: &[u8] = row.get("secret_nonce");
     let ciphertext: &[u8] = row.get("secret_ciphertext");
     let secret = master_key
@@ -97,7 +97,7 @@ fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey) -> Re
         _ => AllowlistMode::Enforce,
     };
     Ok(Key {
-        id: key_id.to_string(),
+        id: key_id.into(),
         secret,
         scopes: row.get("scopes"),
         rate_limit: u32::try_from(row.get::<_, i32>("rate_limit")).unwrap_or(u32::MAX),
@@ -105,5 +105,6 @@ fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey) -> Re
         allowlist_mode,
         expires_at: row.get("expires_at"),
         scope,
+        share: shares.share(key_id),
     })
 }

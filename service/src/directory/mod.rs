@@ -1,29 +1,35 @@
-//! Keys, grants and allowlists in memory: read on the way in without a query, never older than 5 s while the database
-//! answers.
+//! Keys, grants and allowlists in memory: read on the way in without a query. What is older than [`STALE`] is not relied on:
+//! a revocation that nobody heard of must not leave a key in force.
 
 mod load;
 mod scope;
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Pool;
 use ipnet::IpNet;
 use partner_api_signing::{Environment, Secret};
-use uuid::Uuid;
+use tokio::sync::Semaphore;
 
-pub use load::STATEMENTS;
 pub use scope::{Grant, Scope};
 
 use crate::db::DbError;
+use crate::db::connection::Connection;
 use crate::secrets::MasterKey;
 
 /// How often the version in the database is compared with the one in memory. A change is in force after this and the
 /// time of one load, well within the contract's 5 s.
 const POLL: Duration = Duration::from_secs(1);
+
+/// How long one look may take.
+const LOOK: Duration = Duration::from_millis(1_500);
+
+/// The age from which the directory is not relied on (KEY-8).
+pub const STALE: Duration = Duration::from_secs(5);
 
 /// What an allowlist does with an address outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +44,7 @@ pub enum AllowlistMode {
 #[derive(Debug)]
 pub struct Key {
     /// The public key id.
-    pub id: String,
+    pub id: Arc<str>,
     /// The HMAC key.
     pub secret: Secret,
     /// Scopes, such as `test-line:write`.
@@ -53,6 +59,33 @@ pub struct Key {
     pub expires_at: Option<DateTime<Utc>>,
     /// Who holds it, and what it may see.
     pub scope: Arc<Scope>,
+    /// The connections that its requests may have at once: no key has all of them.
+    pub share: Arc<Semaphore>,
+}
+
+/// The share of each key in the connections for requests; it outlives what is loaded, or each load would double it.
+#[derive(Debug)]
+struct Shares {
+    each: usize,
+    by_key: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+impl Shares {
+    /// Three quarters of `connections` each: a key alone is slowed down by nothing, and of two neither locks the other out.
+    fn of(connections: usize) -> Self {
+        Shares {
+            each: (connections * 3 / 4).max(1),
+            by_key: Mutex::default(),
+        }
+    }
+
+    fn share(&self, key_id: &str) -> Arc<Semaphore> {
+        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        by_key
+            .entry(key_id.to_string())
+            .or_insert_with(|| Arc::new(Semaphore::new(self.each)))
+            .clone()
+    }
 }
 
 /// One state of the keys.
@@ -68,18 +101,28 @@ pub struct Directory {
     environment: Environment,
     master_key: MasterKey,
     snapshot: ArcSwap<Snapshot>,
+    shares: Shares,
+    /// When the last look that was answered began.
+    looked_at: Mutex<Instant>,
 }
 
 impl Directory {
-    /// Loads the keys of `environment`.
+    /// Loads the keys of `environment`, which share so many `connections` for requests.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn load(pool: &Pool, environment: Environment, master_key: MasterKey) -> Result<Arc<Self>, DbError> {
+    pub async fn load(
+        pool: &Pool,
+        environment: Environment,
+        master_key: MasterKey,
+        connections: usize,
+    ) -> Result<Arc<Self>, DbError> {
         let directory = Directory {
             environment,
             master_key,
             snapshot: ArcSwap::default(),
+            shares: Shares::of(connections),
+            looked_at: Mutex::new(Instant::now()),
         };
         directory.refresh(pool).await?;
         Ok(Arc::new(directory))
@@ -95,25 +138,33 @@ impl Directory {
         }
     }
 
+    /// The time since the database was last known to agree with what is in memory.
+    pub fn age(&self) -> Duration {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
     /// Loads again if something changed since; returns whether it did.
     ///
     /// # Errors
-    /// When the database does not answer; what is in memory stays.
+    /// When the database does not answer in time; what is in memory stays, and ages.
     pub async fn refresh(&self, pool: &Pool) -> Result<bool, DbError> {
-        let client = pool.get().await?;
+        let began = Instant::now();
+        let client = Connection::take(pool, LOOK).await?;
         let version = load::version(&client).await?;
-        if version == self.snapshot.load().version {
-            return Ok(false);
+        let changed = version != self.snapshot.load().version;
+        if changed {
+            // The version was read first: a change in between is loaded twice rather than missed.
+            let keys = load::keys(&client, self.environment, &self.master_key, &self.shares).await?;
+            self.snapshot.store(Arc::new(Snapshot { version, keys }));
         }
-        // The version was read first: a change in between is loaded twice rather than missed.
-        let keys = load::keys(&client, self.environment, &self.master_key).await?;
-        self.snapshot.store(Arc::new(Snapshot { version, keys }));
-        Ok(true)
+        *self.looked_at.lock().unwrap_or_else(PoisonError::into_inner) = began;
+        Ok(changed)
     }
 
     /// Keeps the keys fresh for ever.
     pub async fn keep_fresh(self: Arc<Self>, pool: Pool) {
         let mut failing = false;
+        let mut stale = false;
         loop {
             tokio::time::sleep(POLL).await;
             match self.refresh(&pool).await {
@@ -121,23 +172,23 @@ impl Directory {
                     if changed || failing {
                         tracing::info!(keys = self.snapshot.load().keys.len(), "keys and grants reloaded");
                     }
-                    failing = false;
+                    (failing, stale) = (false, false);
                 }
                 Err(error) => {
                     if !failing {
-                        tracing::warn!(%error, "keys and grants cannot be refreshed; the last ones stay in force");
+                        tracing::warn!(%error, "keys and grants cannot be refreshed; the last ones stay in force for now");
                     }
                     failing = true;
                 }
             }
+            if !stale && self.age() > STALE {
+                stale = true;
+                tracing::error!(
+                    age_s = self.age().as_secs(),
+                    "keys and grants are out of date: all but health is answered 503 until the database answers again; see \
+                     that it runs and takes connections"
+                );
+            }
         }
-    }
-}
-
-/// The partner's id of a key, for logs.
-impl Key {
-    /// The partner.
-    pub fn partner_id(&self) -> Uuid {
-        self.scope.partner_id
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use nix::unistd::{Uid, User, geteuid};
 
-use super::{EmbeddedPostgresError, binaries::is_postgres_variable};
+use super::EmbeddedPostgresError;
 
 /// The user Postgres's programs run as: ourselves, or, as root, somebody else (Postgres refuses root).
 #[derive(Clone, Debug)]
@@ -72,16 +72,11 @@ impl Account {
         }
     }
 
-    /// A command that runs as this account in the folder `cwd`, reads nothing, and inherits no setting of Postgres's.
+    /// A [bare](bare) command that runs as this account in the folder `cwd` and reads nothing.
     pub fn command(&self, program: impl Into<PathBuf>, cwd: &Path) -> Command {
-        let mut command = Command::new(program.into());
+        let mut command = bare(program.into());
         // A group of its own: Ctrl-C in a terminal must reach us alone, we stop the server in order.
         command.current_dir(cwd).stdin(Stdio::null()).process_group(0);
-        for (name, _) in env::vars_os().filter(|(name, _)| is_postgres_variable(name)) {
-            command.env_remove(name);
-        }
-        // English messages whatever the machine speaks.
-        command.env("LC_ALL", "C");
         if let Some((uid, gid)) = self.other {
             command.uid(uid).gid(gid);
         }
@@ -99,6 +94,22 @@ impl Account {
             .await
             .is_ok_and(|output| output.status.success())
     }
+}
+
+/// A command that inherits nothing of our environment but where programs are and what time it is: the master key and the
+/// storage's secrets may stand there, and a process's environment can be read by whoever runs as its user. Nor does it
+/// inherit what steers Postgres's programs (`PGDATA`, `PGPORT`, ...).
+pub(super) fn bare(program: PathBuf) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear();
+    for name in ["PATH", "TZ"] {
+        if let Some(value) = env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    // English messages whatever the machine speaks.
+    command.env("LC_ALL", "C");
+    command
 }
 
 /// Runs a program to its end, at most for `limit`.

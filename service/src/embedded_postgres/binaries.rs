@@ -2,12 +2,10 @@
 
 use std::{
     env,
-    ffi::OsStr,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use super::EmbeddedPostgresError;
+use super::{EmbeddedPostgresError, account::bare};
 
 /// The programs that are needed; a folder without one of them does not count.
 const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pg_ctl"];
@@ -71,7 +69,7 @@ impl Binaries {
         if !PROGRAMS.iter().all(|program| folder.join(program).is_file()) {
             return None;
         }
-        let version = Command::new(folder.join("postgres")).arg("--version").output().ok()?;
+        let version = bare(folder.join("postgres")).arg("--version").output().ok()?;
         let major = major_version(&String::from_utf8_lossy(&version.stdout))?;
         Some(Self { folder, major })
     }
@@ -83,7 +81,7 @@ pub fn standard_folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = env::var_os("PATH")
         .map(|path| env::split_paths(&path).collect())
         .unwrap_or_default();
-    if let Ok(answer) = Command::new("pg_config").arg("--bindir").output() {
+    if let Ok(answer) = bare("pg_config".into()).arg("--bindir").output() {
         let folder = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         if !folder.is_empty() {
             folders.push(folder.into());
@@ -125,11 +123,6 @@ fn major_version(text: &str) -> Option<u32> {
         .next()?
         .parse()
         .ok()
-}
-
-/// Whether `name` is a variable that steers Postgres's programs (`PGDATA`, `PGPORT`, ...): ours must not inherit them.
-pub(super) fn is_postgres_variable(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with("PG"))
 }
 
 #[cfg(test)]

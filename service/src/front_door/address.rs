@@ -17,16 +17,17 @@ impl TrustedProxies {
         if !self.trusts(client) {
             return client;
         }
-        let entries: Vec<&str> = headers
+        // Bytes, for a stranger may have written what is no text: that must not hide what the proxies appended.
+        let entries: Vec<&[u8]> = headers
             .get_all("x-forwarded-for")
             .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .map(str::trim)
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
             .collect();
         for entry in entries.into_iter().rev() {
             // An entry that is no address ends the chain that can be believed.
-            let Some(address) = parse(entry) else { return client };
+            let Some(address) = std::str::from_utf8(entry).ok().and_then(|text| parse(text.trim())) else {
+                return client;
+            };
             client = address;
             if !self.trusts(client) {
                 return client;
@@ -37,6 +38,25 @@ impl TrustedProxies {
 
     fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|block| block.contains(&address))
+    }
+}
+
+/// Whom limits count as one: a v4 address, or a v6 network of 64 bits, which is the least that anybody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Neighbourhood {
+    /// A v4 address, v4-mapped v6 included.
+    V4(u32),
+    /// The first 64 bits of a v6 address.
+    V6(u64),
+}
+
+impl Neighbourhood {
+    /// That of an address.
+    pub fn of(address: IpAddr) -> Self {
+        match canonical(address) {
+            IpAddr::V4(v4) => Neighbourhood::V4(v4.to_bits()),
+            IpAddr::V6(v6) => Neighbourhood::V6((v6.to_bits() >> 64) as u64),
+        }
     }
 }
 
@@ -106,6 +126,16 @@ mod tests {
             "198.51.100.1"
         );
         assert_eq!(seen(&proxies, "10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn what_is_no_text_hides_nothing_that_proxies_appended() {
+        let proxies = TrustedProxies(vec!["10.0.0.0/8".parse().unwrap()]);
+        let mut headers = HeaderMap::new();
+        let value = http::HeaderValue::from_bytes(b"\xc4\xb1stanbul, 198.51.100.1").unwrap();
+        headers.append("x-forwarded-for", value);
+        let seen = proxies.client_address("10.0.0.1".parse().unwrap(), &headers);
+        assert_eq!(seen.to_string(), "198.51.100.1");
     }
 
     #[test]

@@ -1,53 +1,110 @@
-//! Reading a body: measured while it arrives, within a deadline.
+//! Reading a body: measured while it arrives, within a deadline and a budget.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use dropshot::Body;
+use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
-use super::MAX_BODY_BYTES;
+use super::budget::{BodyBudget, Hold};
+use super::identify::{Claim, Identified};
+use super::{MAX_BODY_BYTES, Refused, Seen};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
+use crate::listener::RequestBody;
+
+/// A request that has arrived whole.
+pub(super) struct Received {
+    pub seen: Seen,
+    pub head: Parts,
+    /// The body, byte for byte as sent.
+    pub raw: Bytes,
+    pub claim: Claim,
+    /// What the body takes of the budget of unverified bytes.
+    pub hold: Hold,
+}
 
 /// Reads the whole body.
 ///
 /// # Errors
 /// 413 for one byte too many, announced or sent, without reading the rest; 408 when it has not arrived in time; 400
-/// when it breaks off.
-pub(super) async fn read(headers: &HeaderMap, body: Body, timeout: Duration) -> Result<Bytes, ApiError> {
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
-        return Err(too_large());
-    }
-    match tokio::time::timeout(timeout, collect(body, announced)).await {
-        Ok(result) => result,
-        Err(_) => Err(ApiError::new(
-            ErrorCode::RequestTimeout,
-            format!(
-                "the body did not arrive within {} s; send it again",
-                timeout.as_secs_f64()
-            ),
-        )),
+/// when it breaks off; 429 or 503 when too many bytes that nobody has proved to be theirs are held already, by this address
+/// or in all.
+pub(super) async fn receive(
+    budget: &BodyBudget,
+    timeout: Duration,
+    identified: Identified,
+) -> Result<Received, Box<Refused>> {
+    let Identified {
+        seen,
+        head,
+        body,
+        claim,
+    } = identified;
+    let mut hold = budget.hold(seen.address);
+    let read = async {
+        let expected = announced(&head.headers)?;
+        tokio::time::timeout(timeout, collect(body, expected, &mut hold))
+            .await
+            .unwrap_or_else(|_| Err(too_slow(timeout)))
+    };
+    match read.await {
+        Ok(raw) => Ok(Received {
+            seen,
+            head,
+            raw,
+            claim,
+            hold,
+        }),
+        Err(error) => Err(seen.refused(error)),
     }
 }
 
-async fn collect(mut body: Body, announced: Option<u64>) -> Result<Bytes, ApiError> {
-    let expected = announced.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
-    let mut bytes = BytesMut::with_capacity(expected.min(MAX_BODY_BYTES));
+/// The length that the head announces; 0 where it announces none.
+fn announced(headers: &HeaderMap) -> Result<usize, ApiError> {
+    let length = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse::<u64>().ok())
+        .unwrap_or(0);
+    match usize::try_from(length) {
+        Ok(length) if length <= MAX_BODY_BYTES => Ok(length),
+        _ => Err(too_large()),
+    }
+}
+
+async fn collect(mut body: RequestBody, expected: usize, hold: &mut Hold) -> Result<Bytes, ApiError> {
+    /// What is set aside on the strength of an announcement alone.
+    const ON_TRUST: usize = 16 * 1024;
+    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| ApiError::invalid_request("the body broke off before its end; send it again"))?;
         let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > MAX_BODY_BYTES {
+        let length = bytes.len() + data.len();
+        if length > MAX_BODY_BYTES {
             return Err(too_large());
+        }
+        hold.grow_to(length)?;
+        if bytes.is_empty() {
+            if length == expected {
+                return Ok(data);
+            }
+            bytes.reserve(expected.clamp(length, ON_TRUST.max(length)));
         }
         bytes.extend_from_slice(&data);
     }
     Ok(bytes.freeze())
+}
+
+fn too_slow(timeout: Duration) -> ApiError {
+    ApiError::new(
+        ErrorCode::RequestTimeout,
+        format!(
+            "the body did not arrive within {} s; send it again",
+            timeout.as_secs_f64()
+        ),
+    )
 }
 
 fn too_large() -> ApiError {

@@ -1,7 +1,10 @@
 //! What is served unsigned: the published document, and the links that the embedded file store signed.
 
 use dropshot::Body;
+use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
+
+use super::{Answered, Arrived, Refused};
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -14,10 +17,18 @@ pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
 ///
 /// # Errors
 /// 404, or 405 for what is not GET or HEAD.
-pub(super) async fn answer(context: &Context, request: &hyper::Request<Body>) -> Result<Response<Body>, ApiError> {
-    let path = request.uri().path();
+pub(super) async fn answer(context: &Context, arrived: Arrived) -> Result<Answered, Box<Refused>> {
+    let Arrived { seen, head, .. } = arrived;
+    match response(context, &head).await {
+        Ok(response) => Ok(Answered { seen, response }),
+        Err(error) => Err(seen.refused(error)),
+    }
+}
+
+async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, ApiError> {
+    let path = request.uri.path();
     let known = matches!(path, "/openapi.yaml" | "/openapi.json") || path.starts_with("/files/");
-    if known && !matches!(*request.method(), Method::GET | Method::HEAD) {
+    if known && !matches!(request.method, Method::GET | Method::HEAD) {
         return Err(ApiError {
             allow: Some("GET, HEAD".into()),
             ..ApiError::new(
@@ -30,7 +41,7 @@ pub(super) async fn answer(context: &Context, request: &hyper::Request<Body>) ->
         "/openapi.yaml" => text("application/yaml", SPEC_YAML),
         "/openapi.json" => text("application/json", &context.spec_json),
         _ => match path.strip_prefix("/files/") {
-            Some(key) => file(context, key, request.uri().query().unwrap_or_default()).await?,
+            Some(key) => file(context, key, request.uri.query().unwrap_or_default()).await?,
             None => {
                 return Err(ApiError::not_found(
                     "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
@@ -38,7 +49,7 @@ pub(super) async fn answer(context: &Context, request: &hyper::Request<Body>) ->
             }
         },
     };
-    if request.method() == Method::HEAD {
+    if request.method == Method::HEAD {
         *response.body_mut() = Body::empty();
     }
     Ok(response)
@@ -50,6 +61,8 @@ fn text(content_type: &'static str, text: &str) -> Response<Body> {
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let unchanged = HeaderValue::from_static("public, max-age=300");
+    response.headers_mut().insert(header::CACHE_CONTROL, unchanged);
     // The document and what tries it out may live on other hosts; there is nothing secret in it.
     response
         .headers_mut()

@@ -1,113 +1,17 @@
-//! The generated API's router, driven from outside Dropshot's server.
+//! Which operation a request is for, whether its key may call it, and calling it.
 
-use std::sync::Arc;
+use codegen_runtime::call::Request;
+use http::{HeaderMap, Method};
+use partner_api_signing::DecodedPair;
 
-use dropshot::{ApiDescriptionBuildErrors, Body, RequestContext, RequestEndpointMetadata};
-use futures::future::BoxFuture;
-use http::{Method, Response};
-
-use super::API_ROOT;
+use super::admit::{Admitted, Caller};
+use super::{API_ROOT, Answered, Arrived, Refused, Seen};
+use crate::admission::Durability;
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::generated::calls::{ROUTES, Route};
 use crate::generated::errors::ErrorCode;
-use crate::generated::operations::{OPERATIONS, Operation};
-
-/// Calls an endpoint; its error has been carried out before it returns one.
-pub(super) type Handler = Box<
-    dyn FnOnce(RequestContext<Context>, hyper::Request<Body>) -> BoxFuture<'static, Result<Response<Body>, ()>> + Send,
->;
-
-/// How a request's nonce and count are kept (`x-admission`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admitting {
-    /// In the database before the endpoint runs.
-    Durable,
-    /// In the process's memory, and in the database behind the answer.
-    Memory,
-    /// In the transaction in which the endpoint writes.
-    Transaction,
-}
-
-/// A route that was found.
-pub(super) struct Found {
-    pub operation: &'static Operation,
-    pub endpoint: RequestEndpointMetadata,
-    pub admission: Admitting,
-    pub handler: Handler,
-}
-
-type Lookup = dyn Fn(&Method, &str) -> Option<(RequestEndpointMetadata, Handler)> + Send + Sync;
-
-/// The routes of the generated API.
-pub(super) struct Routes {
-    // The router's type cannot be named outside Dropshot: a closure keeps it.
-    lookup: Box<Lookup>,
-}
-
-impl Routes {
-    pub fn new() -> Result<Self, ApiDescriptionBuildErrors> {
-        let router = Arc::new(crate::generated::dispatch::description()?.into_router());
-        let lookup = move |method: &Method, path: &str| {
-            let found = router.lookup_route(method, path.into(), None).ok()?;
-            let handler = found.handler;
-            let call: Handler = Box::new(move |rqctx, request| {
-                Box::pin(async move { handler.handle_request(rqctx, request).await.map_err(|_| ()) })
-            });
-            Some((found.endpoint, call))
-        };
-        Ok(Routes {
-            lookup: Box::new(lookup),
-        })
-    }
-
-    /// Finds the operation of a method and a raw path.
-    ///
-    /// # Errors
-    /// 404, or 405 with the methods that the path has.
-    pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
-        // Dropshot normalises; what reaches a resource only after normalisation is another path.
-        let mut methods: Vec<&str> = OPERATIONS
-            .iter()
-            .filter(|operation| fits(operation.path, path))
-            .map(|operation| operation.method)
-            .collect();
-        if methods.is_empty() {
-            return Err(ApiError::not_found(
-                "there is nothing at this path; paths are compared byte for byte",
-            ));
-        }
-        let found = if methods.contains(&method.as_str()) {
-            (self.lookup)(method, path)
-        } else {
-            None
-        };
-        let found = found.and_then(|(endpoint, handler)| {
-            let operation = Operation::find(&endpoint.operation_id)?;
-            let admission = match operation.extension("x-admission") {
-                Some("memory") => Admitting::Memory,
-                Some("transaction") => Admitting::Transaction,
-                _ => Admitting::Durable,
-            };
-            Some(Found {
-                operation,
-                endpoint,
-                admission,
-                handler,
-            })
-        });
-        found.ok_or_else(|| {
-            methods.sort_unstable();
-            let allow = methods.join(", ");
-            ApiError {
-                allow: Some(allow.clone()),
-                ..ApiError::new(
-                    ErrorCode::MethodNotAllowed,
-                    format!("{method} is not possible here; this path has {allow}"),
-                )
-            }
-        })
-    }
-}
+use crate::generated::operations::Operation;
 
 /// Whether a path is one of the API's, where everything is signed.
 pub(super) fn is_signed(path: &str) -> bool {
@@ -115,28 +19,225 @@ pub(super) fn is_signed(path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a raw path is an instance of a template, byte for byte; a variable is one segment without escapes.
-fn fits(template: &str, path: &str) -> bool {
+/// How the nonce and the count of a request for this operation are kept (`x-admission`).
+pub(super) fn durability(operation: Option<&'static Operation>) -> Durability {
+    match operation.and_then(|operation| operation.extension("x-admission")) {
+        Some("memory") => Durability::Behind,
+        _ => Durability::Recorded,
+    }
+}
+
+/// Notes the operation that a request will reach if it is let in: how it is let in depends on it, but the caller is told
+/// nothing of it before.
+pub(super) fn foresee(mut arrived: Arrived) -> Arrived {
+    arrived.seen.operation = find(&arrived.head.method, arrived.head.uri.path())
+        .ok()
+        .map(|found| found.route.operation);
+    arrived
+}
+
+struct Found {
+    route: &'static Route,
+    variables: Vec<(&'static str, String)>,
+}
+
+/// Finds the operation of a method and a raw path.
+///
+/// # Errors
+/// 404, or 405 with the methods that the path has.
+fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
+    let mut methods = Vec::new();
+    for route in ROUTES {
+        let Some(variables) = variables(route.operation.path, path) else {
+            continue;
+        };
+        if route.operation.method == method.as_str() {
+            return Ok(Found { route, variables });
+        }
+        methods.push(route.operation.method);
+    }
+    if methods.is_empty() {
+        return Err(ApiError::not_found(
+            "there is nothing at this path; paths are compared byte for byte",
+        ));
+    }
+    methods.sort_unstable();
+    let allow = methods.join(", ");
+    Err(ApiError {
+        allow: Some(allow.clone()),
+        ..ApiError::new(
+            ErrorCode::MethodNotAllowed,
+            format!("{method} is not possible here; this path has {allow}"),
+        )
+    })
+}
+
+/// The variables of a raw path that is an instance of a template, byte for byte; a variable is one segment without escapes.
+fn variables(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
+    let mut found = Vec::new();
     let mut segments = path.split('/');
-    let all = template.split('/').all(|wanted| match segments.next() {
-        Some(segment) if wanted.starts_with('{') => !segment.is_empty() && !segment.contains('%'),
-        Some(segment) => segment == wanted,
-        None => false,
-    });
-    all && segments.next().is_none()
+    for wanted in template.split('/') {
+        let segment = segments.next()?;
+        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(_) if segment.is_empty() || segment.contains('%') => return None,
+            Some(name) => found.push((name, segment.to_string())),
+            None if segment != wanted => return None,
+            None => {}
+        }
+    }
+    segments.next().is_none().then_some(found)
+}
+
+/// An admitted request whose operation is found.
+pub(super) struct Routed {
+    seen: Seen,
+    route: &'static Route,
+    variables: Vec<(&'static str, String)>,
+    query: Vec<DecodedPair>,
+    headers: HeaderMap,
+    raw: bytes::Bytes,
+    caller: Caller,
+}
+
+/// Finds the request's operation.
+///
+/// # Errors
+/// 404, or 405 with the methods that the path has.
+pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
+    let Admitted {
+        seen,
+        head,
+        query,
+        raw,
+        caller,
+    } = admitted;
+    match find(&head.method, head.uri.path()) {
+        Ok(Found { route, variables }) => Ok(Routed {
+            seen,
+            route,
+            variables,
+            query,
+            headers: head.headers,
+            raw,
+            caller,
+        }),
+        Err(error) => Err(seen.refused(error)),
+    }
+}
+
+/// Checks the scope that the operation asks for (`x-required-scope`).
+///
+/// # Errors
+/// 403 `scope_required`.
+pub(super) fn permission(routed: Routed) -> Result<Routed, Box<Refused>> {
+    match routed.route.operation.extension("x-required-scope") {
+        Some(scope) if !routed.caller.key.scopes.iter().any(|held| held == scope) => {
+            Err(routed.seen.refused(ApiError::new(
+                ErrorCode::ScopeRequired,
+                format!(
+                    "this operation needs the scope {scope}, which this key does not have; ask the operator for it"
+                ),
+            )))
+        }
+        _ => Ok(routed),
+    }
+}
+
+/// A request that is ready to be answered.
+pub(super) struct Callable {
+    seen: Seen,
+    route: &'static Route,
+    request: Request,
+    caller: Caller,
+}
+
+/// Checks the query: what is unknown, repeated or no text. A mistyped `published_from` must not silently return everything.
+///
+/// # Errors
+/// 400 that names the parameter.
+pub(super) fn parameters(routed: Routed) -> Result<Callable, Box<Refused>> {
+    match query(routed.route.operation, routed.query) {
+        Ok(query) => Ok(Callable {
+            seen: routed.seen,
+            route: routed.route,
+            request: Request {
+                variables: routed.variables,
+                query,
+                headers: routed.headers,
+                body: routed.raw,
+            },
+            caller: routed.caller,
+        }),
+        Err(error) => Err(routed.seen.refused(error)),
+    }
+}
+
+fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> Result<Vec<(String, String)>, ApiError> {
+    let mut read: Vec<(String, String)> = Vec::with_capacity(pairs.len());
+    for (name, value) in pairs {
+        let name =
+            String::from_utf8(name).map_err(|_| ApiError::invalid_request("query: a parameter's name is not UTF-8"))?;
+        if !operation.query_parameters.contains(&name.as_str()) {
+            let known = match operation.query_parameters {
+                [] => "none".to_string(),
+                names => names.join(", "),
+            };
+            return Err(ApiError::invalid_request(format!(
+                "query: unknown parameter {}; this operation has: {known}",
+                shown(&name)
+            )));
+        }
+        if read.iter().any(|(earlier, _)| *earlier == name) {
+            return Err(ApiError::invalid_request(format!(
+                "{name}: given more than once; send it once"
+            )));
+        }
+        let Ok(value) = String::from_utf8(value) else {
+            return Err(ApiError::invalid_request(format!(
+                "{name}: is not UTF-8; encode its UTF-8 bytes as %XX"
+            )));
+        };
+        read.push((name, value));
+    }
+    Ok(read)
+}
+
+/// A stranger's text as a message may quote it.
+fn shown(text: &str) -> String {
+    format!("{:?}", text.chars().take(64).collect::<String>())
+}
+
+impl Callable {
+    /// Reads the arguments and calls the endpoint.
+    ///
+    /// # Errors
+    /// 400 for arguments that are not what the document says, and the endpoint's own.
+    pub async fn call(self, context: &Context) -> Result<Answered, Box<Refused>> {
+        let Callable {
+            seen,
+            route,
+            request,
+            caller,
+        } = self;
+        match (route.call)(context, &caller, &request).await {
+            Ok(response) => Ok(Answered { seen, response }),
+            Err(error) => Err(seen.refused(error)),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::variables;
 
     #[test]
     fn a_path_fits_its_template_byte_for_byte() {
-        assert!(fits("/a/{id}/b", "/a/1/b"));
+        let found = variables("/a/{id}/b", "/a/1/b");
+        assert_eq!(found, Some(vec![("id", "1".to_string())]));
         for other in [
             "/a/1/b/", "/a//b", "//a/1/b", "/a/1/%62", "/a/%31/b", "/a/1", "/A/1/b", "/a/1/b/c",
         ] {
-            assert!(!fits("/a/{id}/b", other), "{other}");
+            assert_eq!(variables("/a/{id}/b", other), None, "{other}");
         }
     }
 }

@@ -5,7 +5,7 @@
 #![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 pub mod api;
-pub mod dispatch;
+pub mod calls;
 pub mod errors;
 pub mod operations;
 pub mod responses;

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use super::scenarios::run;
 use super::*;
+use crate::db::connection::Connection;
 use crate::db::migrate::migrate;
 use crate::db::pool::{PoolSettings, pool};
 use crate::embedded_postgres::{EmbeddedPostgres, Options};
@@ -178,7 +180,9 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
     assert!(pdf.concat().starts_with(b"%PDF-"));
     assert_eq!(count(pool, "inspections WHERE pdf_object_key IS NOT NULL").await, 1);
 
-    let client = pool.get().await.expect("a connection");
+    let client = Connection::take(pool, Duration::from_secs(60))
+        .await
+        .expect("a connection");
     for (organization, mode) in data.organizations.iter().enumerate() {
         let published = data.inspections.iter().find(|row| {
             row.status == "PUBLISHED" && data.branches[row.branch].organization == organization && row.photos.len() > 6

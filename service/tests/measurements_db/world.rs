@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, Object, Pool};
+use partner_api::db::connection::Connection;
 use partner_api::db::measurements::{
     self, Applied, Branch, NewMeasurement, Point, Replay, SkipReason, Skipped, Submitted,
 };
@@ -95,6 +96,11 @@ impl World {
         world
     }
 
+    /// The service's way to the database.
+    pub async fn db(&self) -> Connection {
+        Connection::take(&self.pool, Duration::from_secs(60)).await.unwrap()
+    }
+
     pub async fn client(&self) -> Object {
         self.pool.get().await.unwrap()
     }
@@ -117,7 +123,7 @@ impl World {
             borderline_min,
             borderline_max,
         };
-        thresholds::set(&self.client().await, self.branch.organization_id, code, &bounds)
+        thresholds::set(&self.db().await, self.branch.organization_id, code, &bounds)
             .await
             .unwrap();
     }

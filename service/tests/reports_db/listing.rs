@@ -27,7 +27,7 @@ async fn walk(world: &World, sources: &Sources, filter: &ListFilter, limit: i64)
     let mut after = None;
     let mut places: Vec<Place> = Vec::new();
     loop {
-        let page = list(&world.client, sources, filter, after, limit).await.unwrap();
+        let page = list(&world.db, sources, filter, after, limit).await.unwrap();
         places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
         match page.items.last() {
             Some(last) if page.has_more => {
@@ -305,7 +305,7 @@ async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_we
     };
     let filter = ListFilter::default();
     let before = expected(&land.reports, &sources, &filter);
-    let first = list(&land.world.client, &sources, &filter, None, 30).await.unwrap();
+    let first = list(&land.world.db, &sources, &filter, None, 30).await.unwrap();
     let newest = Report {
         organization: land.organizations[0],
         branch: land.branches[0][0],
@@ -316,15 +316,9 @@ async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_we
     land.world.reports(&[newest; 5]).await;
     let mut places: Vec<Place> = first.items.iter().map(|item| (item.created_at, item.id)).collect();
     while let Some((created_at, id)) = places.last().copied() {
-        let page = list(
-            &land.world.client,
-            &sources,
-            &filter,
-            Some(Position { created_at, id }),
-            30,
-        )
-        .await
-        .unwrap();
+        let page = list(&land.world.db, &sources, &filter, Some(Position { created_at, id }), 30)
+            .await
+            .unwrap();
         places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
         if !page.has_more {
             break;

@@ -28,26 +28,6 @@ fn restricted(branch: Uuid) -> Sources {
 }
 
 #[tokio::test]
-async fn every_statement_can_be_prepared() {
-    let world = World::new().await;
-    for statements in [
-        inspections::STATEMENTS,
-        organizations::STATEMENTS,
-        branches::STATEMENTS,
-        forms::STATEMENTS,
-        photos::STATEMENTS,
-    ] {
-        for (name, sql) in statements {
-            world
-                .client
-                .prepare(sql)
-                .await
-                .unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
     let world = World::new().await;
     let (one, other) = (
@@ -77,12 +57,12 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
         };
         let id = world.reports(&[report]).await[0];
         for sources in [whole(one), restricted(mine)] {
-            let found = inspections::find(&world.client, &sources, id).await.unwrap();
+            let found = inspections::find(&world.db, &sources, id).await.unwrap();
             assert_eq!(
                 found.map(|found| (found.id, found.pii_mode)),
                 visible.map(|_| (id, PiiMode::Full))
             );
-            let detail = inspections::detail(&world.client, &sources, id).await.unwrap();
+            let detail = inspections::detail(&world.db, &sources, id).await.unwrap();
             assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
         }
         for sources in [
@@ -91,18 +71,13 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
             restricted(second),
             restricted(foreign),
         ] {
-            assert!(inspections::find(&world.client, &sources, id).await.unwrap().is_none());
-            assert!(
-                inspections::detail(&world.client, &sources, id)
-                    .await
-                    .unwrap()
-                    .is_none()
-            );
+            assert!(inspections::find(&world.db, &sources, id).await.unwrap().is_none());
+            assert!(inspections::detail(&world.db, &sources, id).await.unwrap().is_none());
         }
     }
     let never = Uuid::now_v7();
     assert!(
-        inspections::find(&world.client, &whole(one), never)
+        inspections::find(&world.db, &whole(one), never)
             .await
             .unwrap()
             .is_none()
@@ -122,7 +97,7 @@ async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    let detail = inspections::detail(&world.client, &whole(organization), id)
+    let detail = inspections::detail(&world.db, &whole(organization), id)
         .await
         .unwrap()
         .unwrap();
@@ -167,11 +142,11 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
             )
             .await
             .unwrap();
-        let stored = inspections::pdf_object_key(&world.client, &whole(organization), id)
+        let stored = inspections::pdf_object_key(&world.db, &whole(organization), id)
             .await
             .unwrap();
         assert_eq!(stored, key.filter(|_| found), "{status}");
-        let foreign = inspections::pdf_object_key(&world.client, &Sources::default(), id)
+        let foreign = inspections::pdf_object_key(&world.db, &Sources::default(), id)
             .await
             .unwrap();
         assert_eq!(foreign, None);
@@ -191,7 +166,7 @@ async fn hidden_photos_never_come_out() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    assert!(photos::list(&world.client, id).await.unwrap().is_empty());
+    assert!(photos::list(&world.db, id).await.unwrap().is_empty());
     for (position, kind, shown) in [
         (3, "DAMAGE", true),
         (1, "EXTERIOR", true),
@@ -210,7 +185,7 @@ async fn hidden_photos_never_come_out() {
             .await
             .unwrap();
     }
-    let kinds: Vec<String> = photos::list(&world.client, id)
+    let kinds: Vec<String> = photos::list(&world.db, id)
         .await
         .unwrap()
         .into_iter()
@@ -232,7 +207,7 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    assert!(forms::list(&world.client, id).await.unwrap().is_empty());
+    assert!(forms::list(&world.db, id).await.unwrap().is_empty());
     world
         .client
         .batch_execute(&format!(
@@ -261,7 +236,7 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         ))
         .await
         .unwrap();
-    let found = forms::list(&world.client, id).await.unwrap();
+    let found = forms::list(&world.db, id).await.unwrap();
     let codes: Vec<&str> = found.iter().map(|form| form.code.as_str()).collect();
     assert_eq!(codes, ["TEST_LINE", "BODY", "EMPTY"]);
     let points: Vec<(&str, bool)> = found[0]
@@ -296,9 +271,7 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
         whole: vec![one],
         branches: vec![mine],
     };
-    let listed = organizations::list(&world.client, &[one, other], &sources)
-        .await
-        .unwrap();
+    let listed = organizations::list(&world.db, &[one, other], &sources).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
         .map(|found| (found.name.as_str(), found.pii_mode, found.branch_count))
@@ -306,7 +279,7 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
     assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 3)]);
 
     let list = async |sources: Sources, organization, active, city| -> Vec<Uuid> {
-        let found = branches::list(&world.client, &sources, organization, active, city)
+        let found = branches::list(&world.db, &sources, organization, active, city)
             .await
             .unwrap();
         found.into_iter().map(|branch| branch.id).collect()

@@ -1,9 +1,10 @@
 //! A database with organisations, branches and reports.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use deadpool_postgres::{Manager, Object, Pool};
+use partner_api::db::connection::Connection;
 use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
@@ -12,6 +13,8 @@ use uuid::Uuid;
 /// See above; each test has its own.
 pub struct World {
     pub client: Object,
+    /// The service's way to the database.
+    pub db: Connection,
     pub vehicle: Uuid,
     // Dropped last, the server first.
     _postgres: EmbeddedPostgres,
@@ -53,10 +56,11 @@ impl World {
         };
         let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
         let pool = Pool::builder(Manager::new(postgres.config(), NoTls))
-            .max_size(1)
+            .max_size(2)
             .build()
             .unwrap();
         let client = pool.get().await.unwrap();
+        let db = Connection::take(&pool, Duration::from_secs(600)).await.unwrap();
         let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
         let mut files: Vec<_> = fs::read_dir(migrations)
             .unwrap()
@@ -77,6 +81,7 @@ impl World {
             .unwrap();
         Self {
             client,
+            db,
             vehicle,
             _postgres: postgres,
             _folder: folder,

@@ -49,8 +49,10 @@ mod decisions {
 }
 #[path = "../faults"]
 mod faults {
+    mod crowding;
     mod durable_cluster;
     mod failing_handler;
+    mod hung_backends;
     mod killed_database;
     mod locked_tables;
     mod nonce_partitions;

@@ -42,17 +42,22 @@ impl DurableCluster {
         self.running().config()
     }
 
-    /// Kills the server and every process of it; nothing is flushed that was not.
-    pub async fn kill(&self) {
+    /// The server's processes, the parent of all first.
+    pub async fn processes(&self) -> Vec<Pid> {
         let client = cluster::connect(&self.config()).await;
         let children = client.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
         let file = fs::read_to_string(self.running().folder().join("data/postmaster.pid")).unwrap();
         let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();
+        let children = children.iter().map(|child| child.get(0));
+        std::iter::once(postmaster).chain(children).map(Pid::from_raw).collect()
+    }
+
+    /// Kills the server and every process of it; nothing is flushed that was not.
+    pub async fn kill(&self) {
         // The parent first, lest it starts children anew.
-        kill(Pid::from_raw(postmaster), Signal::SIGKILL).unwrap();
-        for child in children {
-            // One that has ended by itself meanwhile is as good.
-            let _ = kill(Pid::from_raw(child.get(0)), Signal::SIGKILL);
+        for process in self.processes().await {
+            // A child that has ended by itself meanwhile is as good.
+            let _ = kill(process, Signal::SIGKILL);
         }
     }
 

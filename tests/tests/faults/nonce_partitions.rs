@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
+use partner_api::admission::nonces::{BUCKET, look_after_partitions};
 use partner_api::db::pool::{PoolSettings, pool};
-use partner_api::front_door::nonces::{BUCKET_SECONDS, look_after_partitions};
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
 use crate::measurements::state::{MEASUREMENTS, package};
@@ -24,14 +24,17 @@ fn maintenance(service: &Service) -> Pool {
 
 /// The bucket of now, by the database's clock.
 async fn bucket(service: &Service) -> i64 {
-    let now = format!("SELECT floor(extract(epoch FROM clock_timestamp()) / {BUCKET_SECONDS})::bigint");
+    let now = format!(
+        "SELECT floor(extract(epoch FROM clock_timestamp()) / {})::bigint",
+        BUCKET.as_secs()
+    );
     service.db.query_one(&now, &[]).await.unwrap().get(0)
 }
 
 /// Makes the partition of a bucket that has passed, as it was when it was now.
 async fn make_partition(service: &Service, bucket: i64) {
     let make = format!(
-        "CREATE TABLE nonces_{bucket} PARTITION OF nonces FOR VALUES FROM ({bucket}) TO ({})",
+        "CREATE TABLE used_nonces_{bucket} PARTITION OF used_nonces FOR VALUES FROM ({bucket}) TO ({})",
         bucket + 1
     );
     service.db.batch_execute(&make).await.unwrap();
@@ -39,12 +42,13 @@ async fn make_partition(service: &Service, bucket: i64) {
 
 /// The buckets that have a partition, and the tables of nonces that are none.
 async fn partitions(service: &Service) -> (Vec<i64>, Vec<String>) {
-    let tables = "SELECT relname, relispartition FROM pg_class WHERE relkind = 'r' AND relname ~ '^nonces_' ORDER BY 1";
+    let tables =
+        "SELECT relname, relispartition FROM pg_class WHERE relkind = 'r' AND relname ~ '^used_nonces_' ORDER BY 1";
     let (mut attached, mut loose) = (Vec::new(), Vec::new());
     for row in service.db.query(tables, &[]).await.unwrap() {
         let name: String = row.get(0);
         match row.get(1) {
-            true => attached.push(name.trim_start_matches("nonces_").parse().unwrap()),
+            true => attached.push(name.trim_start_matches("used_nonces_").parse().unwrap()),
             false => loose.push(name),
         }
     }
@@ -60,13 +64,13 @@ async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_the
     for gone in [now + 3, now + 6] {
         service
             .db
-            .batch_execute(&format!("DROP TABLE nonces_{gone}"))
+            .batch_execute(&format!("DROP TABLE used_nonces_{gone}"))
             .await
             .unwrap();
     }
     for old in [now - 200, now - 2] {
         make_partition(&service, old).await;
-        let used = format!("INSERT INTO nonces VALUES ({old}, 'key', 'nonce-of-long-ago')");
+        let used = format!("INSERT INTO used_nonces VALUES ({old}, gen_random_uuid())");
         service.db.execute(&used, &[]).await.unwrap();
     }
     for _ in 0..2 {
@@ -105,13 +109,13 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
     make_partition(&service, now - 9).await;
     service
         .db
-        .batch_execute(&format!("DROP TABLE nonces_{}", now + 6))
+        .batch_execute(&format!("DROP TABLE used_nonces_{}", now + 6))
         .await
         .unwrap();
     // As a write that is still at work.
     let writer = cluster::connect(&service.database()).await;
-    let insert =
-        format!("BEGIN; INSERT INTO nonces VALUES ({now}, 'key', 'held-open'), ({now} + 1, 'key', 'held-open')");
+    let held_open = "00000000-0000-0000-0000-00000000000a";
+    let insert = format!("BEGIN; INSERT INTO used_nonces VALUES ({now}, '{held_open}'), ({now} + 1, '{held_open}')");
     writer.batch_execute(&insert).await.unwrap();
 
     let pool = maintenance(&service);
@@ -123,7 +127,7 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
     service
         .within_five_seconds(async || partitions(&service).await.0.contains(&(now + 6)))
         .await;
-    let waits = "pg_stat_activity WHERE query LIKE 'ALTER TABLE nonces DETACH%' AND wait_event_type = 'Lock' \
+    let waits = "pg_stat_activity WHERE query LIKE 'ALTER TABLE used_nonces DETACH%' AND wait_event_type = 'Lock' \
                  AND datname = current_database()";
     service
         .within_five_seconds(async || service.count(waits).await == 1)
@@ -147,7 +151,12 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
         look_after_partitions(&pool).await.unwrap();
     }
     assert!(!partitions(&service).await.0.contains(&(now - 9)));
-    assert_eq!(service.count("nonces WHERE nonce = 'held-open'").await, 2);
+    assert_eq!(
+        service
+            .count(&format!("used_nonces WHERE digest = '{held_open}'"))
+            .await,
+        2
+    );
 }
 
 #[tokio::test]
@@ -157,16 +166,16 @@ async fn what_was_cut_short_is_finished_the_next_time() {
     make_partition(&service, now - 9).await;
     make_partition(&service, now - 8).await;
     // Detached, but not dropped any more.
-    let loose = format!("CREATE TABLE nonces_{} (LIKE nonces)", now - 7);
+    let loose = format!("CREATE TABLE used_nonces_{} (LIKE used_nonces)", now - 7);
     service.db.batch_execute(&loose).await.unwrap();
     // A reader of everything, as a backup is, outlasts the maintenance: the first detaching is left half-done.
     let reader = cluster::connect(&service.database()).await;
     reader
-        .batch_execute("BEGIN; SELECT count(*) FROM nonces")
+        .batch_execute("BEGIN; SELECT count(*) FROM used_nonces")
         .await
         .unwrap();
     look_after_partitions(&maintenance(&service)).await.unwrap_err();
-    let half_done = "pg_inherits WHERE inhparent = 'nonces'::regclass AND inhdetachpending";
+    let half_done = "pg_inherits WHERE inhparent = 'used_nonces'::regclass AND inhdetachpending";
     assert_eq!(service.count(half_done).await, 1);
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
     reader.batch_execute("COMMIT").await.unwrap();
@@ -182,26 +191,27 @@ async fn what_was_cut_short_is_finished_the_next_time() {
 }
 
 #[tokio::test]
-async fn a_nonce_of_the_end_of_a_bucket_is_refused_in_the_next_one() {
+async fn a_nonce_of_one_bucket_is_refused_in_the_next_one() {
     let service = Service::start().await;
     loop {
         let now = bucket(&service).await;
         if !partitions(&service).await.0.contains(&(now - 1)) {
             make_partition(&service, now - 1).await;
         }
-        // As a service leaves it that admits at the last moment of the bucket before: there, and in the one that is now.
+        // As a service leaves it that admits in the middle of the bucket before: there, and nowhere else.
         let used = format!(
-            "INSERT INTO nonces SELECT bucket, '{}', nonce FROM generate_series({now} - 1, {now}) AS bucket, \
-             unnest(ARRAY['at-the-end-of-a-bucket-read', 'at-the-end-of-a-bucket-write']) AS nonce ON CONFLICT DO NOTHING",
+            "INSERT INTO used_nonces SELECT {now} - 1, substr(encode(sha256(convert_to('{}', 'UTF8') || '\\x00' || nonce::bytea), \
+             'hex'), 1, 32)::uuid FROM unnest(ARRAY['in-the-bucket-before-read', 'in-the-bucket-before-write']) AS nonce \
+             ON CONFLICT DO NOTHING",
             ALPHA.id
         );
         service.db.execute(&used, &[]).await.unwrap();
         let read = Request::get(ORGANIZATIONS)
             .signed_by(&ALPHA)
-            .nonce("at-the-end-of-a-bucket-read");
+            .nonce("in-the-bucket-before-read");
         let write = Request::post(MEASUREMENTS, package("M-1", "35 OPN 205"))
             .signed_by(&ALPHA)
-            .nonce("at-the-end-of-a-bucket-write");
+            .nonce("in-the-bucket-before-write");
         let answers = [service.send(read).await, service.send(write).await];
         // Once in a blue moon the next bucket began meanwhile.
         if bucket(&service).await == now {

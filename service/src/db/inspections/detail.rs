@@ -1,6 +1,5 @@
 //! One inspection: its detail, and whether it is there at all for a partner.
 
-use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -9,7 +8,11 @@ use super::{
     Sources,
     row::{Columns, Status, Vehicle},
 };
-use crate::{db::DbError, rules::privacy::PiiMode};
+use crate::{
+    db::{DbError, connection::Connection, statement::Statement},
+    rules::privacy::PiiMode,
+    statement,
+};
 
 /// The rows of `inspections` (`i`) with the id `$1` that a partner sees: in a visible status, and of an organisation
 /// granted whole (`$2`) or a branch granted alone (`$3`).
@@ -20,12 +23,15 @@ macro_rules! visible {
     };
 }
 
-pub(super) const FIND: &str = concat!(
+statement! {
+    /// How the organisation of a report shows personal data.
+    FIND = concat!(
     "SELECT i.id, o.pii_mode FROM inspections i JOIN organizations o ON o.id = i.organization_id",
     visible!()
 );
 
-pub(super) const DETAIL: &str = concat!(
+    /// A report with all its fields.
+    DETAIL = concat!(
     "SELECT i.id, i.report_number, i.status, o.pii_mode, o.id, o.slug, o.name, b.id, b.name, b.city, \
      i.package_name, i.package_base_price, i.base_price, i.discount_percent, i.discount_name, i.final_price, \
      i.payment_type, i.currency, \
@@ -36,11 +42,13 @@ pub(super) const DETAIL: &str = concat!(
     visible!()
 );
 
-pub(super) const PDF: &str = concat!(
+    /// The object that holds the PDF of a report that has one.
+    PDF = concat!(
     "SELECT i.pdf_object_key FROM inspections i",
     visible!(),
     " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AND i.pdf_object_key IS NOT NULL"
 );
+}
 
 /// A report that a partner sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,22 +113,21 @@ pub struct Detail {
 }
 
 async fn one(
-    client: &impl GenericClient,
-    sql: &'static str,
+    client: &Connection,
+    statement: &'static Statement,
     sources: &Sources,
     id: Uuid,
 ) -> Result<Option<Row>, DbError> {
-    let statement = client.prepare_cached(sql).await?;
-    Ok(client
-        .query_opt(&statement, &[&id, &sources.whole, &sources.branches])
-        .await?)
+    client
+        .query_opt(statement, &[&id, &sources.whole, &sources.branches])
+        .await
 }
 
 /// The report with this id, if the partner sees it.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn find(client: &impl GenericClient, sources: &Sources, id: Uuid) -> Result<Option<Visible>, DbError> {
+pub async fn find(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Visible>, DbError> {
     let Some(row) = one(client, FIND, sources, id).await? else {
         return Ok(None);
     };
@@ -136,11 +143,7 @@ pub async fn find(client: &impl GenericClient, sources: &Sources, id: Uuid) -> R
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn pdf_object_key(
-    client: &impl GenericClient,
-    sources: &Sources,
-    id: Uuid,
-) -> Result<Option<String>, DbError> {
+pub async fn pdf_object_key(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<String>, DbError> {
     let Some(row) = one(client, PDF, sources, id).await? else {
         return Ok(None);
     };
@@ -151,7 +154,7 @@ pub async fn pdf_object_key(
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn detail(client: &impl GenericClient, sources: &Sources, id: Uuid) -> Result<Option<Detail>, DbError> {
+pub async fn detail(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Detail>, DbError> {
     let Some(row) = one(client, DETAIL, sources, id).await? else {
         return Ok(None);
     };

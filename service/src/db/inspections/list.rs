@@ -1,7 +1,6 @@
 //! The list: which statement answers a request, and what its rows mean.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use tokio_postgres::{
     Row,
@@ -15,7 +14,7 @@ use super::{
     statements::{self, Shapes},
 };
 use crate::{
-    db::DbError,
+    db::{DbError, connection::Connection},
     rules::{cursor::Position, privacy::PiiMode},
 };
 
@@ -93,7 +92,7 @@ pub struct ListPage {
 /// # Errors
 /// [`DbError`] when a query fails.
 pub async fn list(
-    client: &impl GenericClient,
+    client: &Connection,
     sources: &Sources,
     filter: &ListFilter,
     after: Option<Position>,
@@ -127,7 +126,7 @@ pub async fn list(
         } else {
             shapes.window
         };
-        if let Some(items) = window_items(&query(client, sql, &parameters).await?)? {
+        if let Some(items) = window_items(&client.query_typed(sql, &parameters).await?)? {
             return Ok(page(items, limit));
         }
     }
@@ -139,20 +138,9 @@ pub async fn list(
     } else {
         shapes.merge
     };
-    let rows = query(client, sql, &parameters).await?;
+    let rows = client.query_typed(sql, &parameters).await?;
     let items = rows.iter().map(item).collect::<Result<_, _>>()?;
     Ok(page(items, limit))
-}
-
-async fn query(
-    client: &impl GenericClient,
-    sql: &str,
-    parameters: &[(&(dyn ToSql + Sync), Type)],
-) -> Result<Vec<Row>, DbError> {
-    let types: Vec<Type> = parameters.iter().map(|(_, kind)| kind.clone()).collect();
-    let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
-    let statement = client.prepare_typed_cached(sql, &types).await?;
-    Ok(client.query(&statement, &values).await?)
 }
 
 fn shapes(status: Option<Status>) -> &'static Shapes {

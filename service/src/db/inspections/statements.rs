@@ -17,6 +17,9 @@
 //! and in `branch*` `$9` the branch. A page has at most 100 rows and one more that tells whether it is the last; the
 //! constant `LIMIT 101` says so to the planner, which knows no parameter's value in a generic plan.
 
+use crate::db::statement::Statement;
+use crate::statement;
+
 /// The newest rows of one source in the list's order; `$source` is the condition that ties them to it.
 macro_rules! newest {
     ($source:literal, $status:literal, $limit:literal) => {
@@ -35,7 +38,7 @@ macro_rules! newest {
     };
 }
 
-/// The page's columns, in the order `list::ListRow` reads them.
+/// The page's columns, in the order in which `list` reads them.
 macro_rules! columns {
     () => {
         "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, \
@@ -169,58 +172,61 @@ macro_rules! branch_window {
 #[derive(Debug)]
 pub struct Shapes {
     /// Few sources.
-    pub merge: &'static str,
+    pub merge: &'static Statement,
     /// Many sources.
-    pub many: &'static str,
+    pub many: &'static Statement,
     /// One branch.
-    pub branch: &'static str,
+    pub branch: &'static Statement,
     /// Few reports in a range of `published_at`.
-    pub window: &'static str,
+    pub window: &'static Statement,
     /// The same, of one branch.
-    pub branch_window: &'static str,
+    pub branch_window: &'static Statement,
 }
 
+/// The statements of a status filter, registered one by one in a module of their own.
 macro_rules! shapes {
-    ($status:literal) => {
-        Shapes {
-            merge: merge!($status),
-            many: many!($status),
-            branch: branch!($status),
-            window: window!($status),
-            branch_window: branch_window!($status),
+    ($(#[$about:meta])* $name:ident, $module:ident, $status:literal) => {
+        mod $module {
+            use super::*;
+
+            statement! {
+                /// Few sources.
+                pub(super) MERGE = merge!($status);
+                /// Many sources.
+                pub(super) MANY = many!($status);
+                /// One branch.
+                pub(super) BRANCH = branch!($status);
+                /// Few reports in a range of `published_at`.
+                pub(super) WINDOW = window!($status);
+                /// The same, of one branch.
+                pub(super) BRANCH_WINDOW = branch_window!($status);
+            }
         }
+
+        $(#[$about])*
+        pub static $name: Shapes = Shapes {
+            merge: $module::MERGE,
+            many: $module::MANY,
+            branch: $module::BRANCH,
+            window: $module::WINDOW,
+            branch_window: $module::BRANCH_WINDOW,
+        };
     };
 }
 
-/// No status filter: published and archived reports.
-pub const DEFAULT: Shapes = shapes!("i.status IN ('PUBLISHED', 'ARCHIVED')");
-/// Published reports only.
-pub const PUBLISHED: Shapes = shapes!("i.status = 'PUBLISHED'");
-/// Archived reports only.
-pub const ARCHIVED: Shapes = shapes!("i.status = 'ARCHIVED'");
-/// Cancelled reports only.
-pub const CANCELLED: Shapes = shapes!("i.status = 'CANCELLED'");
-
-/// Every statement of the list with a name.
-pub const LIST_STATEMENTS: &[(&str, &str)] = &[
-    ("list_default_merge", DEFAULT.merge),
-    ("list_default_many", DEFAULT.many),
-    ("list_default_branch", DEFAULT.branch),
-    ("list_default_window", DEFAULT.window),
-    ("list_default_branch_window", DEFAULT.branch_window),
-    ("list_published_merge", PUBLISHED.merge),
-    ("list_published_many", PUBLISHED.many),
-    ("list_published_branch", PUBLISHED.branch),
-    ("list_published_window", PUBLISHED.window),
-    ("list_published_branch_window", PUBLISHED.branch_window),
-    ("list_archived_merge", ARCHIVED.merge),
-    ("list_archived_many", ARCHIVED.many),
-    ("list_archived_branch", ARCHIVED.branch),
-    ("list_archived_window", ARCHIVED.window),
-    ("list_archived_branch_window", ARCHIVED.branch_window),
-    ("list_cancelled_merge", CANCELLED.merge),
-    ("list_cancelled_many", CANCELLED.many),
-    ("list_cancelled_branch", CANCELLED.branch),
-    ("list_cancelled_window", CANCELLED.window),
-    ("list_cancelled_branch_window", CANCELLED.branch_window),
-];
+shapes! {
+    /// No status filter: published and archived reports.
+    DEFAULT, default, "i.status IN ('PUBLISHED', 'ARCHIVED')"
+}
+shapes! {
+    /// Published reports only.
+    PUBLISHED, published, "i.status = 'PUBLISHED'"
+}
+shapes! {
+    /// Archived reports only.
+    ARCHIVED, archived, "i.status = 'ARCHIVED'"
+}
+shapes! {
+    /// Cancelled reports only.
+    CANCELLED, cancelled, "i.status = 'CANCELLED'"
+}

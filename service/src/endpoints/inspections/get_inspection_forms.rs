@@ -23,7 +23,7 @@ pub async fn handle(
     caller: &Caller,
     path: GetInspectionFormsPath,
 ) -> Result<GetInspectionFormsResponse, ApiError> {
-    let client = context.db().await?;
+    let client = context.db(caller).await?;
     let inspection = visible(&client, caller, &path.id).await?;
     let found = forms::list(&client, inspection.id).await?;
     let forms = found

@@ -32,7 +32,7 @@ pub async fn handle(
     path: GetInspectionPdfPath,
 ) -> Result<GetInspectionPdfResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
-    let client = context.db().await?;
+    let client = context.db(caller).await?;
     let key = inspections::pdf_object_key(&client, &Sources::of(&caller.scope), id)
         .await?
         .ok_or_else(not_found)?;

@@ -19,7 +19,7 @@ pub async fn handle(
     caller: &Caller,
     path: GetInspectionPhotosPath,
 ) -> Result<GetInspectionPhotosResponse, ApiError> {
-    let client = context.db().await?;
+    let client = context.db(caller).await?;
     let inspection = visible(&client, caller, &path.id).await?;
     let found = photos::list(&client, inspection.id).await?;
     drop(client);

@@ -42,7 +42,14 @@ pub async fn handle(
     };
     let page = match narrowed(&caller.scope, &query) {
         Some((sources, filter)) if !sources.is_empty() => {
-            inspections::list(&context.db().await?, &sources, &filter, after, i64::from(query.limit)).await?
+            inspections::list(
+                &context.db(caller).await?,
+                &sources,
+                &filter,
+                after,
+                i64::from(query.limit),
+            )
+            .await?
         }
         _ => ListPage::default(),
     };

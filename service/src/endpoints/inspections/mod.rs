@@ -6,6 +6,7 @@ pub mod get_inspection_pdf;
 pub mod get_inspection_photos;
 pub mod list_inspections;
 
+use crate::db::connection::Connection;
 use crate::db::inspections::{self, Sources, Status, Visible};
 use crate::error::ApiError;
 use crate::front_door::Caller;
@@ -20,7 +21,7 @@ fn not_found() -> ApiError {
 }
 
 /// The report that a path names, if the partner sees it; else [`not_found`].
-async fn visible(client: &deadpool_postgres::Object, caller: &Caller, id: &str) -> Result<Visible, ApiError> {
+async fn visible(client: &Connection, caller: &Caller, id: &str) -> Result<Visible, ApiError> {
     let id = id::parse(id).ok_or_else(not_found)?;
     inspections::find(client, &Sources::of(&caller.scope), id)
         .await?

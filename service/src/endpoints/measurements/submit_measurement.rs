@@ -26,7 +26,7 @@ const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(300);
 /// `invalid_request` for a plate, a time or an ambiguous branch code; `not_found` for a branch code that finds nothing in
 /// the partner's scope, always with the same message; `service_unavailable` when the outcome is not certain.
 pub async fn handle(
-    _context: &Context,
+    context: &Context,
     caller: &Caller,
     body: MeasurementRequest,
     raw: Bytes,
@@ -34,10 +34,11 @@ pub async fn handle(
     let plate = Plate::parse(&body.plate).map_err(|problem| ApiError::invalid_request(format!("plate: {problem}")))?;
     check_measured_at(body.measured_at, Utc::now())?;
 
-    let transaction = caller.transaction().await?;
+    let mut client = context.pool.get().await.map_err(crate::db::DbError::from)?;
+    let transaction = client.transaction().await.map_err(crate::db::DbError::from)?;
     let scope = &caller.scope;
     let branch = measurements::find_branch(
-        &*transaction,
+        &transaction,
         &branch_code::folded(&body.branch_code),
         &scope.whole_organizations(),
         &scope.restricted_branches(),
@@ -76,9 +77,9 @@ pub async fn handle(
         raw: &raw,
         points: &points,
     };
-    let submitted = measurements::submit(&*transaction, &new).await?;
+    let submitted = measurements::submit(&transaction, &new).await?;
     // A commit whose outcome nobody knows is answered 503: the partner learns it by sending the same external_id again.
-    transaction.commit().await?;
+    transaction.commit().await.map_err(crate::db::DbError::from)?;
     Ok(answer(submitted, plate))
 }
 

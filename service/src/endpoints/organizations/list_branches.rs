@@ -24,7 +24,7 @@ pub async fn handle(
     let organization = id::parse(&path.org_id)
         .filter(|organization| caller.scope.grant(*organization).is_some())
         .ok_or_else(|| ApiError::not_found("no such organization"))?;
-    let client = context.db().await?;
+    let client = context.db(caller).await?;
     let sources = Sources::of_organization(&caller.scope, organization);
     let found = branches::list(&client, &sources, organization, query.active, query.city.as_deref()).await?;
     let data = found

@@ -19,7 +19,7 @@ pub async fn handle(context: &Context, caller: &Caller) -> Result<ListOrganizati
     if granted.is_empty() {
         return Ok(ListOrganizationsResponse::Ok(OrganizationList { data: Vec::new() }));
     }
-    let client = context.db().await?;
+    let client = context.db(caller).await?;
     let found = organizations::list(&client, &granted, &Sources::of(&caller.scope)).await?;
     let data = found
         .into_iter()

@@ -1,6 +1,6 @@
 //! Data is never lost.
 
-use partner_api::db::statements;
+use partner_api::db::statement::STATEMENTS;
 use partner_api_tests::{ALPHA, Service};
 use serde_json::json;
 
@@ -16,12 +16,10 @@ fn no_statement_deletes_a_package_or_changes_its_bytes() {
         ", raw =",
         "DROP TABLE measurements",
     ];
-    for (module, all) in statements::ALL {
-        for (name, sql) in *all {
-            let sql = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-            for losing in losing {
-                assert!(!sql.contains(losing), "{module}::{name}: {sql}");
-            }
+    for statement in STATEMENTS {
+        let sql = statement.sql().split_whitespace().collect::<Vec<_>>().join(" ");
+        for losing in losing {
+            assert!(!sql.contains(losing), "{}: {sql}", statement.name());
         }
     }
 }

@@ -74,10 +74,25 @@ async fn a_window_that_ran_out_makes_room_for_a_new_one() {
         )
         .await
         .unwrap();
-    let answer = service.get(&THREE_A_MINUTE, ORGANIZATIONS).await;
+    // One that has not heard of the window: the other one knows when it ends, and would not ask the database.
+    let replica = service.replica().await;
+    let answer = replica.get(&THREE_A_MINUTE, ORGANIZATIONS).await;
     assert_eq!(
         answer.assert_status(200).header("ratelimit").unwrap().split(';').nth(1),
         Some("r=2")
+    );
+}
+
+#[tokio::test]
+async fn a_window_that_began_in_the_future_begins_anew() {
+    let service = Service::start().await;
+    // As a clock leaves it that was set back, or a standby that took over.
+    let ahead = "INSERT INTO rate_windows VALUES ($1, now() + interval '1 hour', 3)";
+    service.db.execute(ahead, &[&THREE_A_MINUTE.id]).await.unwrap();
+    let answer = service.get(&THREE_A_MINUTE, ORGANIZATIONS).await;
+    assert_eq!(
+        answer.assert_status(200).header("ratelimit"),
+        Some("\"default\";r=2;t=60")
     );
 }
 

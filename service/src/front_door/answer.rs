@@ -1,4 +1,4 @@
-//! Errors as the contract's envelope (section 2.1), and the headers that go with them.
+//! How answers leave: errors in the envelope (ERR-1), and the headers that every answer carries.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
-use super::admission::Standing;
+use super::{Answered, Refused, Seen};
+use crate::admission::Standing;
 use crate::error::ApiError;
 
 #[derive(Serialize)]
@@ -23,8 +24,8 @@ struct Detail<'a> {
     request_id: &'a str,
 }
 
-/// The response of an error. Dropshot adds `X-Request-Id`.
-pub(super) fn response(error: &ApiError, request_id: &str) -> Response<Body> {
+/// The response of an error.
+pub(super) fn envelope(error: &ApiError, request_id: &str) -> Response<Body> {
     let envelope = Envelope {
         error: Detail {
             code: error.code.as_str(),
@@ -54,23 +55,45 @@ pub(super) fn response(error: &ApiError, request_id: &str) -> Response<Body> {
     response
 }
 
-/// The answer, or 500 when making it panicked. A panic's message may hold anything: it goes to the panic hook, never into
-/// the answer.
+/// The outcome, or 500 when coming to it panicked. A panic's message may hold anything: it goes to the panic hook, never
+/// into the answer.
 pub(super) async fn or_internal_error(
-    answer: impl Future<Output = Response<Body>>,
-    request_id: &str,
-) -> Response<Body> {
-    match AssertUnwindSafe(answer).catch_unwind().await {
-        Ok(response) => response,
+    outcome: impl Future<Output = Result<Answered, Box<Refused>>>,
+    seen: &Seen,
+) -> Result<Answered, Box<Refused>> {
+    match AssertUnwindSafe(outcome).catch_unwind().await {
+        Ok(outcome) => outcome,
         Err(_) => {
-            tracing::error!(request_id, "a handler panicked");
-            response(&ApiError::internal(), request_id)
+            tracing::error!("a handler panicked");
+            Err(seen.clone().refused(ApiError::internal()))
         }
     }
 }
 
+/// The response with what every one carries: the request's id, where its key stands, and word that nobody may keep what was
+/// signed for or take it for another kind of thing (REQ-14).
+pub(super) fn finished(mut response: Response<Body>, seen: &Seen) -> Response<Body> {
+    const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&seen.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        let rule = match headers.contains_key(header::ETAG) {
+            true => "private, no-cache",
+            false => "no-store",
+        };
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(rule));
+    }
+    if let Some(standing) = seen.standing {
+        add_rate_limit(&mut response, standing);
+    }
+    response
+}
+
 /// The IETF draft's fields: the key's policy, and what is left of its window.
-pub(super) fn add_rate_limit(response: &mut Response<Body>, standing: Standing) {
+fn add_rate_limit(response: &mut Response<Body>, standing: Standing) {
     const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
     const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
     let fields = [
@@ -92,7 +115,7 @@ pub(super) fn add_rate_limit(response: &mut Response<Body>, standing: Standing) 
 }
 
 /// Whole seconds, rounded up, at least 1.
-pub(super) fn whole_seconds(duration: Duration) -> u64 {
+fn whole_seconds(duration: Duration) -> u64 {
     (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
 }
 
@@ -107,13 +130,28 @@ mod tests {
         serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
     }
 
+    fn seen() -> Seen {
+        Seen {
+            request_id: "the-id".into(),
+            since: std::time::Instant::now(),
+            line: std::sync::Arc::new((http::Method::GET, "/".into())),
+            address: [127, 0, 0, 1].into(),
+            key: None,
+            operation: None,
+            standing: None,
+        }
+    }
+
     #[tokio::test]
     async fn a_panic_in_a_handler_is_500_in_the_envelope_without_its_message() {
         let panicking = async {
             tokio::task::yield_now().await;
             panic!("the plate 34 ABC 123 broke it");
         };
-        let response = or_internal_error(panicking, "the-id").await;
+        let Err(refused) = or_internal_error(panicking, &seen()).await else {
+            panic!("refused")
+        };
+        let response = envelope(&refused.error, &refused.seen.request_id);
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
         let expected = json!({
@@ -122,12 +160,20 @@ mod tests {
         assert_eq!(body(response).await, json!({ "error": expected }));
     }
 
-    #[tokio::test]
-    async fn what_does_not_panic_is_answered_as_it_is() {
-        let mut answer = Response::new(Body::empty());
-        *answer.status_mut() = StatusCode::CREATED;
-        let response = or_internal_error(std::future::ready(answer), "the-id").await;
-        assert_eq!(response.status(), StatusCode::CREATED);
+    #[test]
+    fn what_has_an_etag_may_be_asked_for_again_and_nothing_else_may_be_kept() {
+        let plain = finished(Response::new(Body::empty()), &seen());
+        assert_eq!(plain.headers()[header::CACHE_CONTROL], "no-store");
+        let mut tagged = Response::new(Body::empty());
+        tagged
+            .headers_mut()
+            .insert(header::ETAG, HeaderValue::from_static("\"1\""));
+        let tagged = finished(tagged, &seen());
+        assert_eq!(tagged.headers()[header::CACHE_CONTROL], "private, no-cache");
+        for response in [plain, tagged] {
+            assert_eq!(response.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+            assert_eq!(response.headers()["x-request-id"], "the-id");
+        }
     }
 
     #[test]
@@ -155,6 +201,6 @@ mod tests {
             retry_after: Some(Duration::ZERO),
             ..ApiError::unavailable()
         };
-        assert_eq!(response(&error, "the-id").headers()[header::RETRY_AFTER], "1");
+        assert_eq!(envelope(&error, "the-id").headers()[header::RETRY_AFTER], "1");
     }
 }

@@ -1,0 +1,166 @@
+//! A pooled connection whose every wait ends by the waiter's own clock.
+//!
+//! A server-side time-out is enforced by the very process that may hang. So each statement has a bound here, and a
+//! connection on which something was not finished, because its bound passed or its request was dropped, is closed instead
+//! of going back to the pool, where it would hang the next request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::DbError;
+use super::pool::POOL_WAIT;
+use super::statement::Statement;
+
+/// The time that one request may spend waiting for the database, the wait for a connection included: with what else a
+/// request takes, every answer is there within 2 s.
+pub const REQUEST_BOUND: Duration = Duration::from_millis(1_600);
+
+/// Values of a statement's parameters.
+pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
+
+/// A connection of the pool, for a bounded time.
+#[derive(Debug)]
+pub struct Connection {
+    /// What it takes of its key's share of the pool.
+    _share: Option<OwnedSemaphorePermit>,
+    // Empty only while it is being dropped.
+    object: Option<Object>,
+    deadline: Instant,
+    // Statements may be sent side by side.
+    unfinished: AtomicUsize,
+}
+
+impl Connection {
+    /// A connection for the next `bound`, the wait for it included.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub async fn take(pool: &Pool, bound: Duration) -> Result<Self, DbError> {
+        let deadline = Instant::now() + bound;
+        let object = tokio::time::timeout_at(deadline, pool.get())
+            .await
+            .map_err(|_| DbError::TimedOut)??;
+        Ok(Connection {
+            _share: None,
+            object: Some(object),
+            deadline,
+            unfinished: AtomicUsize::new(0),
+        })
+    }
+
+    /// A connection for a request, out of its key's `share` of the pool.
+    ///
+    /// # Errors
+    /// When the key has as many as it may have, or all are taken, for as long as a request waits for one.
+    pub async fn take_of_share(pool: &Pool, share: &Arc<Semaphore>) -> Result<Self, DbError> {
+        let permit = tokio::time::timeout(POOL_WAIT, share.clone().acquire_owned())
+            .await
+            .map_err(|_| DbError::TimedOut)?;
+        let mut connection = Self::take(pool, REQUEST_BOUND).await?;
+        // A semaphore that is closed bounds nothing; this one never is.
+        connection._share = permit.ok();
+        Ok(connection)
+    }
+
+    /// The rows of a statement.
+    ///
+    /// # Errors
+    /// What the database says, or that it said nothing in time.
+    pub async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
+        self.finish(async |client| {
+            let prepared = client.prepare_cached(statement.sql()).await?;
+            client.query(&prepared, parameters).await
+        })
+        .await
+    }
+
+    /// The row of a statement that gives at most one.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query), and for more than one row.
+    pub async fn query_opt(
+        &self,
+        statement: &'static Statement,
+        parameters: &Parameters<'_>,
+    ) -> Result<Option<Row>, DbError> {
+        self.finish(async |client| {
+            let prepared = client.prepare_cached(statement.sql()).await?;
+            client.query_opt(&prepared, parameters).await
+        })
+        .await
+    }
+
+    /// The row of a statement that gives one.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query), and for any other number of rows.
+    pub async fn query_one(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Row, DbError> {
+        self.finish(async |client| {
+            let prepared = client.prepare_cached(statement.sql()).await?;
+            client.query_one(&prepared, parameters).await
+        })
+        .await
+    }
+
+    /// The rows of a statement whose parameters have types that the database could not tell.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub async fn query_typed(
+        &self,
+        statement: &'static Statement,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, DbError> {
+        let types: Vec<Type> = parameters.iter().map(|(_, kind)| kind.clone()).collect();
+        let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
+        self.finish(async |client| {
+            let prepared = client.prepare_typed_cached(statement.sql(), &types).await?;
+            client.query(&prepared, &values).await
+        })
+        .await
+    }
+
+    /// Executes a statement; returns how many rows it changed.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub async fn execute(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<u64, DbError> {
+        self.finish(async |client| {
+            let prepared = client.prepare_cached(statement.sql()).await?;
+            client.execute(&prepared, parameters).await
+        })
+        .await
+    }
+
+    /// Does `work`, and notes whether it came to an end.
+    async fn finish<T>(
+        &self,
+        work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, DbError> {
+        let Some(object) = &self.object else {
+            return Err(DbError::TimedOut);
+        };
+        self.unfinished.fetch_add(1, Ordering::Relaxed);
+        let done = tokio::time::timeout_at(self.deadline, work(object)).await;
+        let done = done.map_err(|_| DbError::TimedOut)?;
+        self.unfinished.fetch_sub(1, Ordering::Relaxed);
+        Ok(done?)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.unfinished.load(Ordering::Relaxed) > 0
+            && let Some(object) = self.object.take()
+        {
+            drop(Object::take(object));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Statements, and the registry of all of them.
+//!
+//! A [`Connection`](super::connection::Connection) executes nothing but a [`Statement`], and [`statement!`](crate::statement)
+//! is the only way to make one: whatever the service can execute is in [`STATEMENTS`], where a test prepares it against the
+//! migrated schema.
+
+/// A statement's text, under a name.
+#[derive(Debug)]
+pub struct Statement {
+    name: &'static str,
+    sql: &'static str,
+}
+
+impl Statement {
+    /// For [`statement!`](crate::statement), which registers what it makes.
+    #[doc(hidden)]
+    pub const fn registered(name: &'static str, sql: &'static str) -> Self {
+        Statement { name, sql }
+    }
+
+    /// The module and the name it stands under, as in `partner_api::db::branches::LIST`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The text.
+    pub fn sql(&self) -> &'static str {
+        self.sql
+    }
+}
+
+/// Every statement of the service, in no particular order.
+#[allow(unsafe_code)]
+#[linkme::distributed_slice]
+pub static STATEMENTS: [&'static Statement];
+
+/// Declares a statement and registers it: `statement! { /// Finds it. pub(super) FIND = "SELECT …" }`.
+#[macro_export]
+macro_rules! statement {
+    ($($(#[$about:meta])* $visibility:vis $name:ident = $sql:expr;)+) => {$(
+        $(#[$about])*
+        $visibility static $name: &$crate::db::statement::Statement = {
+            #[allow(unsafe_code)]
+            #[linkme::distributed_slice($crate::db::statement::STATEMENTS)]
+            static REGISTERED: &$crate::db::statement::Statement = &$crate::db::statement::Statement::registered(
+                concat!(module_path!(), "::", stringify!($name)),
+                $sql,
+            );
+            REGISTERED
+        };
+    )+};
+}

@@ -1,0 +1,109 @@
+//! Letting a verified request in, once.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::Utc;
+use http::request::Parts;
+use partner_api_signing::DecodedPair;
+
+use super::identify::check_again;
+use super::verify::Verified;
+use super::{Refused, Seen, route};
+use crate::admission::{Admission, AdmissionError, Standing};
+use crate::directory::{Directory, Key, Scope};
+use crate::error::ApiError;
+use crate::generated::errors::ErrorCode;
+
+/// Who called, and what of the call an endpoint may use.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The key that signed.
+    pub key: Arc<Key>,
+    /// What its partner may see.
+    pub scope: Arc<Scope>,
+    /// The request's id.
+    pub request_id: Arc<str>,
+}
+
+/// A request that has used up its nonce and is within its key's limit.
+pub(super) struct Admitted {
+    pub seen: Seen,
+    pub head: Parts,
+    pub query: Vec<DecodedPair>,
+    pub raw: Bytes,
+    pub caller: Caller,
+}
+
+/// Admits a request. Its key, the key's expiry and the timestamp are looked at again first: the body may have taken so long
+/// that its nonce would be remembered for less time than it could be used (KEY-6).
+///
+/// # Errors
+/// 401 when the claim no longer holds, or the nonce was used before; 429 for one request too many; 503 when the nonce could
+/// not be recorded.
+pub(super) async fn admit(
+    directory: &Directory,
+    admission: &Admission,
+    verified: Verified,
+) -> Result<Admitted, Box<Refused>> {
+    let Verified {
+        mut seen,
+        head,
+        query,
+        raw,
+        claim,
+    } = verified;
+    let key = match check_again(directory, &claim, Utc::now()) {
+        Ok(key) => key,
+        Err(error) => return Err(seen.refused(error)),
+    };
+    let durability = route::durability(seen.operation);
+    let standing = match admission.admit(&key, claim.nonce.as_str(), durability).await {
+        Ok(standing) => standing,
+        Err(error) => return Err(seen.refused(refusal(&error))),
+    };
+    seen.standing = Some(standing);
+    if standing.is_exceeded() {
+        return Err(seen.refused(too_many(standing)));
+    }
+    let caller = Caller {
+        scope: key.scope.clone(),
+        key,
+        request_id: seen.request_id.clone(),
+    };
+    Ok(Admitted {
+        seen,
+        head,
+        query,
+        raw,
+        caller,
+    })
+}
+
+fn refusal(error: &AdmissionError) -> ApiError {
+    match error {
+        AdmissionError::Replayed => ApiError::new(
+            ErrorCode::ReplayDetected,
+            "this nonce was used before; every attempt, a retry too, needs a new nonce, the current time and a new \
+             signature",
+        ),
+        // Whatever keeps a nonce from being recorded is a failure that the caller may retry.
+        AdmissionError::Busy | AdmissionError::Db(_) | AdmissionError::TimedOut => {
+            tracing::warn!(%error, "a request could not be admitted");
+            ApiError::unavailable()
+        }
+    }
+}
+
+fn too_many(standing: Standing) -> ApiError {
+    ApiError {
+        retry_after: Some(standing.resets_in),
+        ..ApiError::new(
+            ErrorCode::RateLimited,
+            format!(
+                "this key has {} requests a minute, all of them used; wait for Retry-After",
+                standing.limit
+            ),
+        )
+    }
+}

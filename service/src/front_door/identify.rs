@@ -1,0 +1,177 @@
+//! Whose request it is: the four headers, the key, the time (SIG-1).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, SecondsFormat, Utc};
+use http::{HeaderMap, HeaderValue};
+use partner_api_signing::{
+    HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, NONCE_MAX, NONCE_MIN, TIMESTAMP_TOLERANCE_SECONDS,
+    is_valid_nonce, parse_timestamp, timestamp_is_current,
+};
+
+use super::{Arrived, Refused, Seen};
+use crate::admission::Durability;
+use crate::directory::{Directory, Key, STALE};
+use crate::error::ApiError;
+use crate::generated::errors::ErrorCode;
+use crate::listener::RequestBody;
+
+/// A request's claim: the key is known and the time is right; the signature is not checked yet.
+pub(super) struct Identified {
+    pub seen: Seen,
+    pub head: http::request::Parts,
+    pub body: RequestBody,
+    pub claim: Claim,
+}
+
+/// What the four headers say.
+pub(super) struct Claim {
+    pub key: Arc<Key>,
+    pub nonce: Text,
+    pub timestamp: Text,
+    pub seconds: i64,
+    pub signature: HeaderValue,
+}
+
+/// A header's value that has been found to be ASCII.
+pub(super) struct Text(Bytes);
+
+impl Text {
+    /// The value.
+    pub fn as_str(&self) -> &str {
+        // Checked when it was made.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Reads the four headers and finds the key.
+///
+/// # Errors
+/// 401 `missing_signature_headers`, `invalid_key` or `expired_timestamp`; 503 while the directory is out of date, but for
+/// an operation that answers without the database.
+pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identified, Box<Refused>> {
+    let Arrived { mut seen, head, body } = arrived;
+    let claim = match claim(directory, &head.headers, super::route::durability(seen.operation)) {
+        Ok(claim) => claim,
+        Err((key, error)) => {
+            seen.key = key;
+            return Err(seen.refused(error));
+        }
+    };
+    seen.key = Some(claim.key.clone());
+    Ok(Identified {
+        seen,
+        head,
+        body,
+        claim,
+    })
+}
+
+fn claim(
+    directory: &Directory,
+    headers: &HeaderMap,
+    durability: Durability,
+) -> Result<Claim, (Option<Arc<Key>>, ApiError)> {
+    let unknown = |error| (None, error);
+    let key_id = single(headers, HEADER_KEY_ID).map_err(unknown)?;
+    let timestamp = single(headers, HEADER_TIMESTAMP).map_err(unknown)?;
+    let nonce = single(headers, HEADER_NONCE).map_err(unknown)?;
+    let signature = single(headers, HEADER_SIGNATURE).map_err(unknown)?;
+    let seconds = timestamp.to_str().ok().and_then(parse_timestamp).ok_or_else(|| {
+        unknown(missing(format!(
+            "{}: must be a plain integer, UNIX time in seconds",
+            shown(HEADER_TIMESTAMP)
+        )))
+    })?;
+    if !is_valid_nonce(nonce.as_bytes()) {
+        return Err(unknown(missing(format!(
+            "{}: must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
+            shown(HEADER_NONCE),
+            nonce.len()
+        ))));
+    }
+    if durability == Durability::Recorded && directory.age() > STALE {
+        // Revoked keys would live on.
+        return Err(unknown(ApiError::unavailable()));
+    }
+    let now = Utc::now();
+    let key = key_id
+        .to_str()
+        .ok()
+        .and_then(|id| directory.key(id, now))
+        .ok_or_else(|| unknown(unknown_key()))?;
+    if let Err(error) = check_time(seconds, now) {
+        return Err((Some(key), error));
+    }
+    Ok(Claim {
+        key,
+        nonce: Text(Bytes::copy_from_slice(nonce.as_bytes())),
+        timestamp: Text(Bytes::copy_from_slice(timestamp.as_bytes())),
+        seconds,
+        signature: signature.clone(),
+    })
+}
+
+/// Whether the claim still holds, `now` that the request is about to be admitted: its body may have taken its time.
+///
+/// # Errors
+/// 401 as in [`identify`].
+pub(super) fn check_again(directory: &Directory, claim: &Claim, now: DateTime<Utc>) -> Result<Arc<Key>, ApiError> {
+    let key = directory.key(&claim.key.id, now).ok_or_else(unknown_key)?;
+    check_time(claim.seconds, now)?;
+    Ok(key)
+}
+
+fn check_time(seconds: i64, now: DateTime<Utc>) -> Result<(), ApiError> {
+    if timestamp_is_current(seconds, now.timestamp()) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        ErrorCode::ExpiredTimestamp,
+        format!(
+            "{} is more than {TIMESTAMP_TOLERANCE_SECONDS} s from the server's time, {} ({}); synchronise this machine's \
+             clock, and sign each attempt at the time it is sent",
+            shown(HEADER_TIMESTAMP),
+            now.timestamp(),
+            now.to_rfc3339_opts(SecondsFormat::Secs, true),
+        ),
+    ))
+}
+
+fn unknown_key() -> ApiError {
+    ApiError::new(
+        ErrorCode::InvalidKey,
+        "this key id is not in force here; check for a typing error, that test keys go to the sandbox and live keys to \
+         production, and with the operator that the key has neither expired nor been revoked",
+    )
+}
+
+/// The one value of a header that must be there once.
+fn single<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<&'h HeaderValue, ApiError> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) if !value.is_empty() => Ok(value),
+        (Some(_), None) => Err(missing(format!("{} is empty", shown(name)))),
+        (None, _) => Err(missing(format!("{} is missing", shown(name)))),
+        (Some(_), Some(_)) => Err(missing(format!("{} was sent more than once", shown(name)))),
+    }
+}
+
+fn missing(problem: String) -> ApiError {
+    ApiError::new(
+        ErrorCode::MissingSignatureHeaders,
+        format!(
+            "{problem}; every request carries X-Partner-Key-Id, X-Partner-Timestamp, X-Partner-Nonce and \
+             X-Partner-Signature, each once"
+        ),
+    )
+}
+
+/// A header's name as the documents write it.
+fn shown(name: &str) -> String {
+    name.split('-')
+        .map(|part| part[..1].to_uppercase() + &part[1..])
+        .collect::<Vec<_>>()
+        .join("-")
+}

@@ -1,0 +1,101 @@
+//! Whether the request is what its key's holder signed, and sent from where the key may be used.
+
+use bytes::Bytes;
+use http::request::Parts;
+use partner_api_signing::{
+    Canonical, DecodedPair, Environment, body_sha256, canonical_of, decode_query, verify as signature_is_valid,
+};
+
+use super::body::Received;
+use super::identify::Claim;
+use super::{Refused, Seen, address};
+use crate::directory::AllowlistMode;
+use crate::error::ApiError;
+use crate::generated::errors::ErrorCode;
+
+/// A request whose signature is right.
+pub(super) struct Verified {
+    pub seen: Seen,
+    pub head: Parts,
+    /// The query's pairs, decoded.
+    pub query: Vec<DecodedPair>,
+    /// The body, byte for byte as sent.
+    pub raw: Bytes,
+    pub claim: Claim,
+}
+
+/// Compares the signature with the server's own.
+///
+/// # Errors
+/// 400 when the query has no canonical form; 401 `invalid_signature`, in the sandbox with the server's canonical
+/// string (it holds nothing secret), so that a partner can lay it beside its own.
+pub(super) fn signature(environment: Environment, received: Received) -> Result<Verified, Box<Refused>> {
+    // What the body took of the budget is given back below: who has proved the secret answers for it.
+    let Received {
+        seen,
+        head,
+        raw,
+        claim,
+        hold,
+    } = received;
+    let query = match decode_query(head.uri.query().unwrap_or_default().as_bytes()) {
+        Ok(query) => query,
+        Err(malformed) => return Err(seen.refused(ApiError::invalid_request(format!("query: {malformed}")))),
+    };
+    let canonical = Canonical {
+        method: head.method.as_str(),
+        path: head.uri.path(),
+        canonical_query: &canonical_of(&query),
+        timestamp: claim.timestamp.as_str(),
+        nonce: claim.nonce.as_str(),
+        body_sha256: &body_sha256(&raw),
+    }
+    .render();
+    if !signature_is_valid(&claim.key.secret, &canonical, &claim.signature) {
+        return Err(seen.refused(invalid_signature(environment, &canonical)));
+    }
+    drop(hold);
+    Ok(Verified {
+        seen,
+        head,
+        query,
+        raw,
+        claim,
+    })
+}
+
+fn invalid_signature(environment: Environment, canonical: &str) -> ApiError {
+    let mut message =
+        "the signature does not verify; it is `sha256=` and the lower-case hex of the HMAC-SHA256, keyed \
+                       with the 32 characters of the secret as shown, of the canonical string over the exact bytes sent"
+            .to_string();
+    if environment == Environment::Test {
+        message.push_str(
+            "; the server's canonical string is between the lines (six lines, no line feed at the end):\n---\n",
+        );
+        message.push_str(canonical);
+        message.push_str("\n---");
+    }
+    ApiError::new(ErrorCode::InvalidSignature, message)
+}
+
+/// Checks the key's allowlist.
+///
+/// # Errors
+/// 401 `invalid_key` with the observed address: the caller has proved the secret.
+pub(super) fn address(verified: Verified) -> Result<Verified, Box<Refused>> {
+    let (key, address) = (&verified.claim.key, verified.seen.address);
+    if address::admits(&key.allowlist, address) {
+        return Ok(verified);
+    }
+    match key.allowlist_mode {
+        AllowlistMode::Report => {
+            tracing::warn!(key_id = &*key.id, %address, "outside the key's allowlist, admitted (mode report)");
+            Ok(verified)
+        }
+        AllowlistMode::Enforce => Err(verified.seen.refused(ApiError::new(
+            ErrorCode::InvalidKey,
+            format!("this key's allowlist does not admit your address {address}; ask the operator to add it"),
+        ))),
+    }
+}

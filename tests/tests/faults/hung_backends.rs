@@ -1,0 +1,156 @@
+//! A process of the database that no longer answers, but does not go away: its server-side time-outs hang with it.
+
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use partner_api_tests::fixture::REVOKED;
+use partner_api_tests::{ALPHA, DELTA, Service, cluster};
+
+use super::durable_cluster::DurableCluster;
+use crate::measurements::state::package;
+
+const HEALTH: &str = "/api/v1/partner/health";
+const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+
+/// Every answer is there within 2 s, on a machine that has nothing else to do; it was 15 s and more.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// Processes that are stopped, and go on when the test is over.
+struct Stopped(Vec<Pid>);
+
+impl Stopped {
+    /// Stops the sessions whose last statement is like this.
+    async fn sessions(service: &Service, last: &str) -> Self {
+        let query = "SELECT pid FROM pg_stat_activity WHERE query LIKE $1 AND pid <> pg_backend_pid() AND datname = \
+                     current_database()";
+        let rows = service.db.query(query, &[&last]).await.unwrap();
+        assert!(!rows.is_empty(), "no session has done {last}");
+        let pids: Vec<Pid> = rows.iter().map(|row| Pid::from_raw(row.get(0))).collect();
+        for pid in &pids {
+            kill(*pid, Signal::SIGSTOP).unwrap();
+        }
+        Stopped(pids)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            // One that the service has hung up on ends by itself when it goes on.
+            let _ = kill(*pid, Signal::SIGCONT);
+        }
+    }
+}
+
+/// Requests until one is answered 200; each is answered in time, and with 503 until then.
+async fn until_it_serves(service: &Service, target: &str) {
+    let deadline = Instant::now() + 2 * BOUND;
+    loop {
+        let since = Instant::now();
+        let answer = service.get(&ALPHA, target).await;
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+        if answer.status == 200 {
+            return;
+        }
+        answer.assert_refused(503, "service_unavailable");
+        assert!(Instant::now() < deadline, "it does not serve again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hung_backend_of_admission_is_left_behind() {
+    let service = Service::start().await;
+    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+    let _stopped = Stopped::sessions(&service, "WITH sent AS%").await;
+    let since = Instant::now();
+    let answers = join_all((0..10).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
+    assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+    for answer in answers {
+        let ok = answer.status == 200 || answer.code().as_deref() == Some("service_unavailable");
+        assert!(ok, "{} {:?}", answer.status, answer.body);
+    }
+    until_it_serves(&service, ORGANIZATIONS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
+    let service = Service::start().await;
+    // Whoever has asked for the keys' version asks again with the same connection.
+    let asked = async || {
+        let asked = "pg_stat_activity WHERE query LIKE 'SELECT version FROM directory_version%' AND datname = \
+                     current_database()";
+        service.count(asked).await > 0
+    };
+    service.within_five_seconds(asked).await;
+    let _stopped = Stopped::sessions(&service, "SELECT version FROM directory_version%").await;
+    let revoke = format!("UPDATE api_keys SET revoked_at = now() WHERE key_id = '{}'", DELTA.id);
+    service.db.execute(&revoke, &[]).await.unwrap();
+    service
+        .within_five_seconds(async || service.get(&DELTA, HEALTH).await.status == 401)
+        .await;
+    until_it_serves(&service, ORGANIZATIONS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hung_backend_of_a_read_is_not_handed_to_the_next_one() {
+    let service = Service::start().await;
+    let list = "/api/v1/partner/inspections";
+    service.get(&ALPHA, list).await.assert_status(200);
+    let stopped = Stopped::sessions(&service, "%FROM inspections%").await;
+    for _ in 0..stopped.0.len() {
+        let since = Instant::now();
+        let answer = service.get(&ALPHA, list).await;
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+        if answer.status != 200 {
+            answer.assert_refused(503, "service_unavailable");
+        }
+    }
+    service.get(&ALPHA, list).await.assert_status(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health_is_good() {
+    let cluster = DurableCluster::start().await;
+    let service = Service::start_on(cluster.config()).await;
+    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+    service
+        .measure(&ALPHA, package("M-0", "34 ABC 123"))
+        .await
+        .assert_status(201);
+    let frozen = Stopped(cluster.processes().await);
+    for pid in &frozen.0 {
+        kill(*pid, Signal::SIGSTOP).unwrap();
+    }
+    // Long enough for the keys to be out of date in the midst of it.
+    let deadline = Instant::now() + Duration::from_secs(8);
+    let mut stale = false;
+    while Instant::now() < deadline && !stale {
+        let since = Instant::now();
+        let (read, write, health) = futures::join!(
+            service.get(&ALPHA, ORGANIZATIONS),
+            service.measure(&ALPHA, package("M-1", "34 ABC 123")),
+            service.get(&ALPHA, HEALTH),
+        );
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+        read.assert_refused(503, "service_unavailable");
+        write.assert_refused(503, "service_unavailable");
+        health.assert_status(200);
+        // Nobody can say any more which keys are in force.
+        stale = service.get(&REVOKED, ORGANIZATIONS).await.status == 503;
+    }
+    assert!(stale, "keys that nobody has looked at for over 5 s were relied on");
+    service.get(&ALPHA, HEALTH).await.assert_status(200);
+    drop(frozen);
+    until_it_serves(&service, ORGANIZATIONS).await;
+    let again = service.measure(&ALPHA, package("M-1", "34 ABC 123")).await;
+    assert!(again.status.is_success(), "{}", again.status);
+    let db = cluster::connect(&cluster.config()).await;
+    let recorded: i64 = db
+        .query_one("SELECT count(*) FROM measurements WHERE external_id = 'M-1'", &[])
+        .await
+        .unwrap()
+        .get(0);
+    assert_eq!(recorded, 1);
+}
