@@ -1,6 +1,5 @@
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{ALPHA, Request, Service};
-use serde_json::json;
 
 #[tokio::test]
 async fn an_unknown_path_is_not_found() {
