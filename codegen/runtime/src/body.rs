@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::{ArrayRules, MapRules, NumberRules, StringRules, shown};
+use crate::json::without_position;
+use crate::rules::{ArrayRules, MapRules, NumberRules, StringRules, not_among, shown};
 use crate::{ExactNumber, exact_number};
 
 /// A string within its rules.
@@ -118,46 +119,47 @@ pub fn exact_number_map<'de, D: Deserializer<'de>>(
 ///
 /// # Errors
 /// The deserialiser's; for a null, a fragment that says to leave the member out.
-pub fn optional<'de, D, T, F>(deserializer: D, nullable: bool, read: F) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    F: FnOnce(OptionReader<'de, D::Error>) -> Result<T, D::Error>,
-{
-    // The value is read as raw JSON first: serde's Option would accept a null before `read` saw it.
-    let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-    if raw.get() == "null" {
-        return match nullable {
-            true => Ok(None),
-            false => Err(D::Error::custom("must not be null; leave the member out instead")),
-        };
+pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    nullable: bool,
+) -> Result<Option<T>, D::Error> {
+    struct Perhaps<T>(bool, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Perhaps<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value")
+        }
+
+        fn visit_none<E: serde::de::Error>(self) -> Result<Self::Value, E> {
+            match self.0 {
+                true => Ok(None),
+                false => Err(E::custom("must not be null; leave the member out instead")),
+            }
+        }
+
+        fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
+            self.visit_none()
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+            T::deserialize(deserializer).map(Some)
+        }
     }
-    read(OptionReader {
-        raw,
-        error: PhantomData,
-        lifetime: PhantomData,
-    })
-    .map(Some)
+    deserializer.deserialize_option(Perhaps(nullable, PhantomData))
 }
 
-/// Hands raw JSON on as a deserialiser with the outer error type.
-pub struct OptionReader<'de, E> {
-    raw: Box<serde_json::value::RawValue>,
-    error: PhantomData<E>,
-    lifetime: PhantomData<&'de ()>,
-}
-
-impl<E: serde::de::Error> OptionReader<'_, E> {
-    /// Reads the value with `read`.
-    ///
-    /// # Errors
-    /// What `read` says, as a fragment without a position (the outer reader knows the path).
-    pub fn with<T>(
-        self,
-        read: impl for<'a> FnOnce(&mut serde_json::Deserializer<serde_json::de::StrRead<'a>>) -> serde_json::Result<T>,
-    ) -> Result<T, E> {
-        let mut inner = serde_json::Deserializer::from_str(self.raw.get());
-        read(&mut inner).map_err(|error| E::custom(without_position(&error)))
-    }
+/// One of an enumeration's values, read by `parse`.
+///
+/// # Errors
+/// The deserialiser's; a fragment that names all admitted values.
+pub fn one_of<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    values: &[&str],
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(&text).ok_or_else(|| D::Error::custom(not_among(values, &text)))
 }
 
 /// An object of a union, whose member `tag` says which alternative it is.
@@ -190,26 +192,25 @@ impl<E: serde::de::Error> Tagged<E> {
         })
     }
 
-    /// Reads the whole object with `read`.
+    /// Reads the whole object.
     ///
     /// # Errors
-    /// What `read` says, as a fragment without a position (the outer reader knows the path).
-    pub fn read<T>(
-        self,
-        read: impl for<'a> FnOnce(&mut serde_json::Deserializer<serde_json::de::StrRead<'a>>) -> serde_json::Result<T>,
-    ) -> Result<T, E> {
+    /// The member in this object and what is wrong with it, as a fragment; the outer reader puts the object's own path
+    /// before it.
+    pub fn read<T: DeserializeOwned>(self) -> Result<T, E> {
         let mut inner = serde_json::Deserializer::from_str(self.raw.get());
-        read(&mut inner).map_err(|error| E::custom(without_position(&error)))
+        serde_path_to_error::deserialize(&mut inner).map_err(|error| {
+            let reason = without_position(error.inner());
+            match error.path().to_string().as_str() {
+                "." => E::custom(reason),
+                path => E::custom(format!("{path}: {reason}")),
+            }
+        })
     }
 
     /// The refusal of a tag that is none of `values`.
     pub fn unknown(self, values: &[&str]) -> E {
-        E::custom(format!(
-            "{}: must be one of {}, is {}",
-            self.name,
-            values.join(", "),
-            shown(&self.tag)
-        ))
+        E::custom(format!("{}: {}", self.name, not_among(values, &self.tag)))
     }
 }
 
@@ -225,15 +226,6 @@ pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) ->
             shown(tag),
             values.join(", ")
         ))),
-    }
-}
-
-/// A JSON error's text without the line and column, which would count from the member's beginning.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_string(),
-        None => text,
     }
 }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::{NumberRules, StringRules, shown};
+use crate::rules::{NumberRules, StringRules, not_among, shown};
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     String::deserialize(deserializer)
@@ -117,13 +117,7 @@ pub fn one_of<'de, D: Deserializer<'de>, T>(
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, D::Error> {
     let value = text(d)?;
-    parse(&value).ok_or_else(|| {
-        D::Error::custom(format!(
-            "{name}: must be one of {}, is {}",
-            values.join(", "),
-            shown(&value)
-        ))
-    })
+    parse(&value).ok_or_else(|| D::Error::custom(format!("{name}: {}", not_among(values, &value))))
 }
 
 /// Reads RFC 3339; the message says what is missing.

@@ -146,6 +146,11 @@ pub(crate) fn shown(text: &str) -> String {
     format!("{quoted:?}")
 }
 
+/// What is wrong with a text that is none of an enumeration's values.
+pub(crate) fn not_among(values: &[&str], text: &str) -> String {
+    format!("must be one of {}, is {}", values.join(", "), shown(text))
+}
+
 fn matches(pattern: Option<(&'static str, &'static Pattern)>, value: &str) -> Result<(), String> {
     match pattern {
         Some((text, compiled)) if !compiled.as_ref().is_some_and(|regex| regex.is_match(value)) => {

@@ -11,15 +11,18 @@ use crate::read::range;
 /// `helpers` gets the types that read items and values under rules of their own.
 pub(super) fn member(field: &Field, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
     let prefix = heck::ToUpperCamelCase::to_upper_camel_case(field.ident.to_string().trim_start_matches("r#"));
-    let expression = value(&field.ty, &prefix, helpers);
-    if field.is_option() {
-        let nullable = field.nullable;
-        let expression = expression.unwrap_or_else(|| quote! { Deserialize::deserialize(deserializer) });
-        return Some(quote! {
-            body::optional(deserializer, #nullable, |reader| reader.with(|deserializer| #expression))
-        });
+    if !field.is_option() {
+        return value(&field.ty, &prefix, helpers);
     }
-    expression
+    let nullable = field.nullable;
+    Some(match (&field.ty, helper(&field.ty, &prefix, helpers)) {
+        // A null is a value of it like any other.
+        (Type::Any, _) => quote! { Deserialize::deserialize(deserializer).map(Some) },
+        (_, None) => quote! { body::optional(deserializer, #nullable) },
+        (_, Some(helper)) => quote! {
+            body::optional::<_, #helper>(deserializer, #nullable).map(|value| value.map(|value| value.0))
+        },
+    })
 }
 
 /// The expression that reads a value in JSON, with `deserializer` in scope; `None` where serde's own way will do.

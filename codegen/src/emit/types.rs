@@ -91,29 +91,44 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     };
     let refuse = (read && matches!(object.others, Others::Refused)).then(|| quote! { #[serde(deny_unknown_fields)] });
     let (members, readers) = members::tokens(ident, &object.fields, kept, members::Use { read, write }, api);
+    let remote = read.then(|| quote! { #[serde(remote = "Self")] });
+    let read = read.then(|| quote! { codegen_runtime::read_object!(#ident); });
+    let write = (read.is_some() && write).then(|| quote! { codegen_runtime::write_object!(#ident); });
     quote! {
         #[derive(Clone, Debug, PartialEq, #derives)]
+        #remote
         #refuse
         pub struct #ident { #(#members),* }
+        #read
+        #write
         #readers
     }
 }
 
 fn enumeration(definition: &TypeDefinition, variants: &[Variant]) -> TokenStream {
     let ident = &definition.ident;
-    let derives = directions(definition);
+    let serialize = definition.in_responses.then(|| quote! { Serialize, });
     let values: Vec<_> = variants.iter().map(|variant| &variant.value).collect();
     let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
     let abouts = variants.iter().map(|variant| match variant.docs.as_str() {
         "" => docs(&format!("`{}`", variant.value)),
         about => docs(&format!("`{}`: {about}", variant.value)),
     });
-    let renames = (definition.in_requests || definition.in_responses)
-        .then(|| values.iter().map(|value| quote! { #[serde(rename = #value)] }))
-        .into_iter()
-        .flatten();
+    let renames = values
+        .iter()
+        .map(|value| definition.in_responses.then(|| quote! { #[serde(rename = #value)] }));
+    // What serde derives would also take an object of one member.
+    let deserialize = definition.in_requests.then(|| {
+        quote! {
+            impl<'de> Deserialize<'de> for #ident {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    body::one_of(deserializer, #ident::VALUES, #ident::parse)
+                }
+            }
+        }
+    });
     quote! {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #derives)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #serialize)]
         pub enum #ident {
             #(#abouts #renames #idents,)*
         }
@@ -135,6 +150,8 @@ fn enumeration(definition: &TypeDefinition, variants: &[Variant]) -> TokenStream
                 }
             }
         }
+
+        #deserialize
     }
 }
 

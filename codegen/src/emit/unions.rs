@@ -21,7 +21,7 @@ pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream 
             let values = &alternative.values;
             let alternative = &alternative.ident;
             quote! {
-                #(#values)|* => tagged.read(|deserializer| #alternative::deserialize(deserializer)).map(#ident::#alternative)
+                #(#values)|* => tagged.read().map(#ident::#alternative)
             }
         });
         quote! {

@@ -147,7 +147,7 @@ fn alternatives_are_told_apart_by_their_discriminator() {
     assert_eq!(refused::<Shape>(json!([])), "must be an object");
     assert_eq!(
         refused::<Shape>(json!({ "type": "circle", "radius": -1 })),
-        "must be at least 0, is -1"
+        "radius: must be at least 0, is -1"
     );
     let event = |kind: &str| {
         Event::Drawn(Drawn {

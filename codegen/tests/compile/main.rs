@@ -14,5 +14,6 @@ mod round_trip;
 mod stub;
 
 mod behaviour;
+mod over_http;
 mod round_trips;
 mod routes;
