@@ -219,7 +219,7 @@ impl JsonSchema for Branch {
 }
 /// Status of a report, of those that partners see. `published`: finished and shown to the customer. `archived`:
 /// finished and put away. `cancelled`: withdrawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum InspectionStatus {
     /// `published`
     #[serde(rename = "published")]
@@ -250,6 +250,11 @@ impl InspectionStatus {
             "cancelled" => Some(InspectionStatus::Cancelled),
             _ => None,
         }
+    }
+}
+impl<'de> Deserialize<'de> for InspectionStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, InspectionStatus::VALUES, InspectionStatus::parse)
     }
 }
 impl JsonSchema for InspectionStatus {
@@ -682,6 +687,7 @@ impl JsonSchema for Photo {
 }
 /// A package of test-line device values for one vehicle at one branch. Unknown members are ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(remote = "Self")]
 pub struct MeasurementRequest {
     /// Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not
     /// matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
@@ -716,8 +722,48 @@ pub struct MeasurementRequest {
     #[serde(deserialize_with = "measurement_request_reading::measurements")]
     pub measurements: std::collections::BTreeMap<String, ExactNumber>,
 }
+codegen_runtime::read_object!(MeasurementRequest);
 mod measurement_request_reading {
     use super::*;
+    struct MeasuredAt(DateTime<Utc>);
+    impl<'de> Deserialize<'de> for MeasuredAt {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<DateTime<Utc>, D::Error> = body::date_time(deserializer);
+            value.map(MeasuredAt)
+        }
+    }
+    struct ExternalId(String);
+    impl<'de> Deserialize<'de> for ExternalId {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
+                codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
+                const RULES: StringRules = StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(120usize),
+                    pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
+                };
+                body::string(deserializer, RULES)
+            };
+            value.map(ExternalId)
+        }
+    }
+    struct DeviceSerial(String);
+    impl<'de> Deserialize<'de> for DeviceSerial {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
+                codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
+                const RULES: StringRules = StringRules {
+                    min_length: None,
+                    max_length: Some(120usize),
+                    pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
+                };
+                body::string(deserializer, RULES)
+            };
+            value.map(DeviceSerial)
+        }
+    }
     pub(super) fn branch_code<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
@@ -747,53 +793,20 @@ mod measurement_request_reading {
     pub(super) fn measured_at<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| reader.with(|deserializer| body::date_time(deserializer)),
-        )
+        body::optional::<_, MeasuredAt>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn external_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| {
-                reader
-                    .with(|deserializer| {
-                        static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                        codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                        const RULES: StringRules = StringRules {
-                            min_length: Some(1usize),
-                            max_length: Some(120usize),
-                            pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                        };
-                        body::string(deserializer, RULES)
-                    })
-            },
-        )
+        body::optional::<_, ExternalId>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn device_serial<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| {
-                reader
-                    .with(|deserializer| {
-                        static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                        codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                        const RULES: StringRules = StringRules {
-                            min_length: None,
-                            max_length: Some(120usize),
-                            pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                        };
-                        body::string(deserializer, RULES)
-                    })
-            },
-        )
+        body::optional::<_, DeviceSerial>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn measurements<'de, D: Deserializer<'de>>(
         deserializer: D,
