@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::json::without_position;
-use crate::rules::{ArrayRules, MapRules, NumberRules, StringRules, not_among, shown};
+use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among, shown};
 use crate::{ExactNumber, exact_number};
 
 /// A string within its rules.
@@ -28,7 +27,7 @@ pub fn string<'de, D: Deserializer<'de>>(deserializer: D, rules: StringRules) ->
 pub fn number<'de, D, T>(deserializer: D, rules: NumberRules<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de> + PartialOrd + fmt::Display + Copy,
+    T: Deserialize<'de> + Multiple,
 {
     let value = T::deserialize(deserializer)?;
     rules.check(value).map_err(D::Error::custom)?;
@@ -75,6 +74,57 @@ pub fn array<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     let items = Vec::deserialize(deserializer)?;
     rules.check(items.len()).map_err(D::Error::custom)?;
     Ok(items)
+}
+
+/// Items of which no two may be the same, as they would be written.
+///
+/// # Errors
+/// A fragment that names the two by their indexes.
+pub fn distinct<T: Serialize, E: serde::de::Error>(items: Vec<T>) -> Result<Vec<T>, E> {
+    let rules = ArrayRules {
+        unique_items: true,
+        ..ArrayRules::NONE
+    };
+    rules.check_items(&items).map_err(E::custom)?;
+    Ok(items)
+}
+
+/// One of an enumeration's numbers or booleans, read by `parse` from its text; a whole number is the same with and
+/// without a point.
+///
+/// # Errors
+/// The deserialiser's; a fragment that names all admitted values.
+pub fn one_of_values<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    values: &[&str],
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    struct Scalar;
+    impl Visitor<'_> for Scalar {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number or a boolean")
+        }
+
+        fn visit_bool<E>(self, value: bool) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+
+        fn visit_i64<E>(self, value: i64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+
+        fn visit_u64<E>(self, value: u64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+
+        fn visit_f64<E>(self, value: f64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+    }
+    let text = deserializer.deserialize_any(Scalar)?;
+    parse(&text).ok_or_else(|| D::Error::custom(format!("must be one of {}, is {text}", values.join(", "))))
 }
 
 /// A map within its rules; a name that occurs twice is refused.
@@ -160,73 +210,6 @@ pub fn one_of<'de, D: Deserializer<'de>, T>(
 ) -> Result<T, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse(&text).ok_or_else(|| D::Error::custom(not_among(values, &text)))
-}
-
-/// An object of a union, whose member `tag` says which alternative it is.
-pub struct Tagged<E> {
-    /// The member's value.
-    pub tag: String,
-    name: &'static str,
-    raw: Box<serde_json::value::RawValue>,
-    error: PhantomData<E>,
-}
-
-impl<E: serde::de::Error> Tagged<E> {
-    /// Reads the object and its member `name`.
-    ///
-    /// # Errors
-    /// The deserialiser's; a fragment that says that the member is missing or no text.
-    pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D, name: &'static str) -> Result<Self, E> {
-        let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-        let members: BTreeMap<String, &serde_json::value::RawValue> =
-            serde_json::from_str(raw.get()).map_err(|_| E::custom("must be an object"))?;
-        let member = members
-            .get(name)
-            .ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
-        let tag = serde_json::from_str(member.get()).map_err(|_| E::custom(format!("{name}: must be a string")))?;
-        Ok(Tagged {
-            tag,
-            name,
-            raw,
-            error: PhantomData,
-        })
-    }
-
-    /// Reads the whole object.
-    ///
-    /// # Errors
-    /// The member in this object and what is wrong with it, as a fragment; the outer reader puts the object's own path
-    /// before it.
-    pub fn read<T: DeserializeOwned>(self) -> Result<T, E> {
-        let mut inner = serde_json::Deserializer::from_str(self.raw.get());
-        serde_path_to_error::deserialize(&mut inner).map_err(|error| {
-            let reason = without_position(error.inner());
-            match error.path().to_string().as_str() {
-                "." => E::custom(reason),
-                path => E::custom(format!("{path}: {reason}")),
-            }
-        })
-    }
-
-    /// The refusal of a tag that is none of `values`.
-    pub fn unknown(self, values: &[&str]) -> E {
-        E::custom(format!("{}: {}", self.name, not_among(values, &self.tag)))
-    }
-}
-
-/// Makes sure that what is written as one alternative of a union says so in its member `name`.
-///
-/// # Errors
-/// When `tag` is none of `values`: a reader would take the object for another alternative.
-pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) -> Result<(), E> {
-    match values.contains(&tag) {
-        true => Ok(()),
-        false => Err(E::custom(format!(
-            "{name} is {}, but must be one of {} in this alternative",
-            shown(tag),
-            values.join(", ")
-        ))),
-    }
 }
 
 pub(crate) fn read_map<'de, A, T>(

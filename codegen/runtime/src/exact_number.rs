@@ -107,6 +107,13 @@ impl Serialize for ExactNumber {
     }
 }
 
+impl Default for ExactNumber {
+    /// 0
+    fn default() -> Self {
+        Decimal::ZERO.into()
+    }
+}
+
 impl From<Decimal> for ExactNumber {
     fn from(value: Decimal) -> Self {
         ExactNumber {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codegen_runtime::{ArrayRules, Base64, ExactNumber, MapRules, NumberRules, StringRules, body, decimal};
+use codegen_runtime::{ArrayRules, Base64, ExactNumber, MapRules, NumberRules, StringRules, body, decimal, unions};
 use serde::Deserialize;
 
 type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
@@ -20,7 +20,7 @@ fn read<T>(text: &str, read: impl FnOnce(&mut Json<'_>) -> serde_json::Result<T>
 fn strings_and_numbers_are_read_under_their_rules() {
     let rules = StringRules {
         max_length: Some(2),
-        ..StringRules::default()
+        ..StringRules::NONE
     };
     assert_eq!(read("\"ab\"", |json| body::string(json, rules)), Ok("ab".into()));
     assert_eq!(
@@ -33,7 +33,7 @@ fn strings_and_numbers_are_read_under_their_rules() {
     );
     let rules = NumberRules {
         minimum: Some((1, false)),
-        maximum: None,
+        ..NumberRules::NONE
     };
     assert_eq!(read("1", |json| body::number(json, rules)), Ok(1));
     assert_eq!(
@@ -44,7 +44,7 @@ fn strings_and_numbers_are_read_under_their_rules() {
 
 #[test]
 fn a_name_that_occurs_twice_in_a_map_is_refused() {
-    let rules = MapRules::default();
+    let rules = MapRules::NONE;
     let map = |text: &str| read(text, |json| body::map::<_, i32>(json, rules));
     assert_eq!(
         map("{\"a\":1,\"b\":2}"),
@@ -59,7 +59,7 @@ fn a_name_that_occurs_twice_in_a_map_is_refused() {
 fn a_map_beyond_its_bound_is_refused_at_the_first_member_too_many() {
     let rules = MapRules {
         max_properties: Some(1),
-        ..MapRules::default()
+        ..MapRules::NONE
     };
     // What follows is not even read: it is no JSON.
     let result = read("{\"a\":1,\"b\":2,!", |json| body::map::<_, i32>(json, rules));
@@ -70,7 +70,7 @@ fn a_map_beyond_its_bound_is_refused_at_the_first_member_too_many() {
 fn arrays_are_counted() {
     let rules = ArrayRules {
         min_items: Some(2),
-        max_items: None,
+        ..ArrayRules::NONE
     };
     assert_eq!(
         read("[1]", |json| body::array::<_, i32>(json, rules)),
@@ -158,7 +158,7 @@ fn bytes_are_base64_and_never_shown() {
 
 #[test]
 fn unions_name_their_discriminator() {
-    let tagged = |text: &str| read(text, |json| body::Tagged::of(json, "kind").map(|tagged| tagged.tag));
+    let tagged = |text: &str| read(text, |json| unions::Tagged::of(json, "kind").map(|tagged| tagged.tag));
     assert_eq!(tagged("{\"a\": 1, \"kind\": \"x\"}"), Ok("x".into()));
     assert_eq!(tagged("{\"a\": 1}"), Err("missing field `kind`".into()));
     assert_eq!(tagged("{\"kind\": 1}"), Err("kind: must be a string".into()));

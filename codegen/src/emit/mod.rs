@@ -3,6 +3,7 @@
 mod api;
 mod client;
 mod dispatch;
+mod enumerations;
 mod errors;
 mod fields;
 mod members;
@@ -11,6 +12,8 @@ mod readers;
 mod responses;
 mod types;
 mod unions;
+
+pub(crate) use fields::integer;
 
 use std::collections::BTreeSet;
 

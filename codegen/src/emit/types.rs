@@ -6,8 +6,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value, json};
 
-use super::{derived, docs, fields, imports, members, readers, unions};
-use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition, Variant};
+use super::{derived, docs, enumerations, fields, imports, members, readers, unions};
+use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
@@ -23,10 +23,12 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             "codegen_runtime::ExactNumber",
             "codegen_runtime::MapRules",
             "codegen_runtime::NumberRules",
+            "codegen_runtime::Pattern",
             "codegen_runtime::StringRules",
             "codegen_runtime::body",
             "codegen_runtime::param",
             "codegen_runtime::schema",
+            "codegen_runtime::unions",
             "rust_decimal::Decimal",
             "schemars::JsonSchema",
             "schemars::r#gen::SchemaGenerator",
@@ -66,7 +68,7 @@ fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
     let about = docs(&definition.docs);
     let body = match &definition.shape {
         Shape::Struct(object) => structure(definition, object, api),
-        Shape::Enum(variants) => enumeration(definition, variants),
+        Shape::Enum(of) => enumerations::tokens(definition, of),
         Shape::Union(union) => unions::tokens(definition, union),
         Shape::Newtype(ty) => newtype(definition, ty),
     };
@@ -102,56 +104,6 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
         #read
         #write
         #readers
-    }
-}
-
-fn enumeration(definition: &TypeDefinition, variants: &[Variant]) -> TokenStream {
-    let ident = &definition.ident;
-    let serialize = definition.in_responses.then(|| quote! { Serialize, });
-    let values: Vec<_> = variants.iter().map(|variant| &variant.value).collect();
-    let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
-    let abouts = variants.iter().map(|variant| match variant.docs.as_str() {
-        "" => docs(&format!("`{}`", variant.value)),
-        about => docs(&format!("`{}`: {about}", variant.value)),
-    });
-    let renames = values
-        .iter()
-        .map(|value| definition.in_responses.then(|| quote! { #[serde(rename = #value)] }));
-    // What serde derives would also take an object of one member.
-    let deserialize = definition.in_requests.then(|| {
-        quote! {
-            impl<'de> Deserialize<'de> for #ident {
-                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    body::one_of(deserializer, #ident::VALUES, #ident::parse)
-                }
-            }
-        }
-    });
-    quote! {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #serialize)]
-        pub enum #ident {
-            #(#abouts #renames #idents,)*
-        }
-
-        impl #ident {
-            /// All values as sent.
-            pub const VALUES: &'static [&'static str] = &[#(#values),*];
-
-            /// The value as sent.
-            pub const fn as_str(self) -> &'static str {
-                match self { #(#ident::#idents => #values,)* }
-            }
-
-            /// Reads the value as sent.
-            pub fn parse(value: &str) -> Option<Self> {
-                match value {
-                    #(#values => Some(#ident::#idents),)*
-                    _ => None,
-                }
-            }
-        }
-
-        #deserialize
     }
 }
 

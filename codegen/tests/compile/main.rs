@@ -17,3 +17,5 @@ mod behaviour;
 mod over_http;
 mod round_trips;
 mod routes;
+mod rules;
+mod unions;
