@@ -7,6 +7,7 @@ use chrono::Utc;
 use codegen_runtime::ExactNumber;
 use codegen_runtime::MapRules;
 use codegen_runtime::NumberRules;
+use codegen_runtime::Pattern;
 use codegen_runtime::StringRules;
 use codegen_runtime::body;
 use codegen_runtime::param;
@@ -736,14 +737,16 @@ mod measurement_request_reading {
     impl<'de> Deserialize<'de> for ExternalId {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let value: Result<String, D::Error> = {
-                static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                const RULES: StringRules = StringRules {
-                    min_length: Some(1usize),
-                    max_length: Some(120usize),
-                    pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                };
-                body::string(deserializer, RULES)
+                static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        min_length: Some(1usize),
+                        max_length: Some(120usize),
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
             };
             value.map(ExternalId)
         }
@@ -752,14 +755,15 @@ mod measurement_request_reading {
     impl<'de> Deserialize<'de> for DeviceSerial {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let value: Result<String, D::Error> = {
-                static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                const RULES: StringRules = StringRules {
-                    min_length: None,
-                    max_length: Some(120usize),
-                    pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                };
-                body::string(deserializer, RULES)
+                static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        max_length: Some(120usize),
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
             };
             value.map(DeviceSerial)
         }
@@ -768,27 +772,29 @@ mod measurement_request_reading {
         deserializer: D,
     ) -> Result<String, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-            const RULES: StringRules = StringRules {
-                min_length: Some(1usize),
-                max_length: Some(64usize),
-                pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-            };
-            body::string(deserializer, RULES)
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            body::string(
+                deserializer,
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(64usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
         }
     }
     pub(super) fn plate<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
+        body::string(
+            deserializer,
+            StringRules {
                 min_length: Some(1usize),
                 max_length: Some(32usize),
-                pattern: None,
-            };
-            body::string(deserializer, RULES)
-        }
+                ..StringRules::NONE
+            },
+        )
     }
     pub(super) fn measured_at<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -812,14 +818,14 @@ mod measurement_request_reading {
         deserializer: D,
     ) -> Result<std::collections::BTreeMap<String, ExactNumber>, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[A-Z][A-Z0-9_]{0,63}$"));
+            static PATTERN: Pattern = Pattern::new("^[A-Z][A-Z0-9_]{0,63}$");
             body::exact_number_map(
                 deserializer,
                 MapRules {
                     min_properties: Some(1usize),
                     max_properties: Some(50usize),
-                    key_pattern: Some(("^[A-Z][A-Z0-9_]{0,63}$", &PATTERN)),
+                    key_pattern: Some(&PATTERN),
+                    ..MapRules::NONE
                 },
                 18u32,
             )
@@ -1040,14 +1046,7 @@ mod list_branches_path_reading {
     pub(super) fn org_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "orgId", RULES)
-        }
+        param::string(deserializer, "orgId", StringRules::NONE)
     }
 }
 impl JsonSchema for ListBranchesPath {
@@ -1079,14 +1078,16 @@ mod list_branches_query_reading {
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: Some(100usize),
-                pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-            };
-            param::string(deserializer, "city", RULES)
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            param::string(
+                deserializer,
+                "city",
+                StringRules {
+                    max_length: Some(100usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
         }
             .map(Some)
     }
@@ -1159,28 +1160,12 @@ mod list_inspections_query_reading {
     pub(super) fn organization_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "organization_id", RULES)
-        }
-            .map(Some)
+        param::string(deserializer, "organization_id", StringRules::NONE).map(Some)
     }
     pub(super) fn branch_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "branch_id", RULES)
-        }
-            .map(Some)
+        param::string(deserializer, "branch_id", StringRules::NONE).map(Some)
     }
     pub(super) fn status<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -1216,14 +1201,15 @@ mod list_inspections_query_reading {
     pub(super) fn cursor<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: Some(1usize),
-                max_length: Some(1024usize),
-                pattern: None,
-            };
-            param::string(deserializer, "cursor", RULES)
-        }
+        param::string(
+                deserializer,
+                "cursor",
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(1024usize),
+                    ..StringRules::NONE
+                },
+            )
             .map(Some)
     }
     pub(super) fn limit<'de, D: Deserializer<'de>>(
@@ -1235,6 +1221,7 @@ mod list_inspections_query_reading {
             NumberRules {
                 minimum: Some((1i32, false)),
                 maximum: Some((100i32, false)),
+                ..NumberRules::NONE
             },
         )
     }
@@ -1265,14 +1252,7 @@ mod get_inspection_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPath {
@@ -1297,14 +1277,7 @@ mod get_inspection_forms_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionFormsPath {
@@ -1329,14 +1302,7 @@ mod get_inspection_photos_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPhotosPath {
@@ -1361,14 +1327,7 @@ mod get_inspection_pdf_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPdfPath {
