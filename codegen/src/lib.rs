@@ -8,6 +8,7 @@
 pub mod emit;
 pub mod error;
 pub mod lint;
+pub mod literals;
 pub mod load;
 pub mod model;
 pub mod node;

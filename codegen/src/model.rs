@@ -1,7 +1,16 @@
 //! The document as the emitters see it: names settled, references resolved, everything in it can be generated.
 
+use std::collections::BTreeSet;
+
+use codegen_runtime::{ArrayRules, NumberRules, Pattern};
 use proc_macro2::Ident;
 use serde_json::Value;
+
+/// What a string must be like.
+pub type StringRules = codegen_runtime::StringRules<Pattern>;
+
+/// What a map must be like.
+pub type MapRules = codegen_runtime::MapRules<Pattern>;
 
 /// A whole document.
 #[derive(Debug)]
@@ -165,14 +174,36 @@ pub struct TypeDefinition {
     pub pointer: String,
 }
 
+impl TypeDefinition {
+    /// The types that its members, alternatives or value have.
+    pub fn types(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
+        match &self.shape {
+            Shape::Struct(object) => Box::new(object.fields.iter().map(|field| &field.ty)),
+            Shape::Union(union) => Box::new(union.alternatives.iter().filter_map(|it| it.content.as_ref())),
+            Shape::Newtype(ty) => Box::new(std::iter::once(ty)),
+            Shape::Enum(_) => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Adds the named types that it is made of.
+    pub fn mentioned(&self, found: &mut BTreeSet<Ident>) {
+        self.types().for_each(|ty| ty.mentioned(found));
+    }
+
+    /// The named types that a value of this one holds in itself, not behind a box, an array or a map.
+    pub fn held(&self) -> impl Iterator<Item = &Ident> {
+        self.types().filter_map(Type::held)
+    }
+}
+
 /// What a named type is made of.
 #[derive(Debug)]
 pub enum Shape {
     /// An object with named members.
     Struct(Struct),
-    /// A closed set of texts.
-    Enum(Vec<Variant>),
-    /// One of several objects, told apart by a member.
+    /// A closed set of texts, numbers or booleans.
+    Enum(Enumeration),
+    /// One of several alternatives.
     Union(Union),
     /// A value of another type under a name of its own.
     Newtype(Type),
@@ -198,10 +229,45 @@ pub enum Others {
     Kept(Box<Field>),
 }
 
+/// A closed set of values.
+#[derive(Debug)]
+pub struct Enumeration {
+    /// What its values are.
+    pub kind: EnumerationKind,
+    /// Its values.
+    pub variants: Vec<Variant>,
+}
+
+/// What the values of an enumeration are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnumerationKind {
+    /// Texts.
+    Text,
+    /// Whole numbers.
+    Integer(IntegerKind),
+    /// Floating-point numbers.
+    Number,
+    /// `true` or `false`, one of the two.
+    Boolean,
+}
+
+impl EnumerationKind {
+    /// The text by which a variant has this value; `None` if it is of another kind.
+    pub fn text(self, value: &Value) -> Option<String> {
+        match (self, value) {
+            (EnumerationKind::Text, Value::String(text)) => Some(text.clone()),
+            (EnumerationKind::Integer(_), Value::Number(number)) if !number.is_f64() => Some(number.to_string()),
+            (EnumerationKind::Number, Value::Number(number)) => Some(number.as_f64()?.to_string()),
+            (EnumerationKind::Boolean, Value::Bool(value)) => Some(value.to_string()),
+            _ => None,
+        }
+    }
+}
+
 /// A value of an enumeration.
 #[derive(Debug)]
 pub struct Variant {
-    /// The value on the wire.
+    /// The value on the wire; of a number or boolean, its text.
     pub value: String,
     /// The Rust name.
     pub ident: Ident,
@@ -209,23 +275,41 @@ pub struct Variant {
     pub docs: String,
 }
 
-/// One of several objects, told apart by a member.
+/// One of several alternatives.
 #[derive(Debug)]
 pub struct Union {
-    /// The member's name on the wire (`discriminator.propertyName`).
-    pub tag: String,
+    /// How they are told apart.
+    pub tagging: Tagging,
     /// The alternatives.
     pub alternatives: Vec<Alternative>,
+}
+
+/// How the alternatives of a union are told apart.
+#[derive(Debug, PartialEq)]
+pub enum Tagging {
+    /// By the text in this member (a discriminator; serde's internal and adjacent tagging).
+    Member(String),
+    /// By the name of the only member, or by a text (serde's external tagging).
+    Name,
+    /// By what the value itself is: each alternative is tried (serde's `untagged`).
+    Value {
+        /// Whether a value must fit exactly one (`oneOf`), not at least one (`anyOf`), of which the first counts.
+        exclusive: bool,
+    },
 }
 
 /// One alternative of a union.
 #[derive(Debug)]
 pub struct Alternative {
-    /// The Rust name of the variant and of the type it holds.
+    /// The Rust name of the variant.
     pub ident: Ident,
+    /// What the document says of it.
+    pub docs: String,
+    /// What it holds; nothing where its name says all.
+    pub content: Option<Type>,
     /// The Rust name of the member that tells it apart.
-    pub tag_field: Ident,
-    /// The values of that member that stand for this alternative.
+    pub tag_field: Option<Ident>,
+    /// The values of that member, or the name, that stand for this alternative; what it is called in messages.
     pub values: Vec<String>,
 }
 
@@ -261,18 +345,62 @@ impl Field {
     }
 }
 
+/// The Rust type of a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntegerKind {
+    /// `format: int8`
+    I8,
+    /// `format: int16`
+    I16,
+    /// `format: int32`
+    I32,
+    /// `format: int64`, or none
+    I64,
+    /// `format: uint8`
+    U8,
+    /// `format: uint16`
+    U16,
+    /// `format: uint32`
+    U32,
+    /// `format: uint64` or `uint`
+    U64,
+}
+
+impl IntegerKind {
+    /// The name in Rust.
+    pub fn name(self) -> &'static str {
+        match self {
+            IntegerKind::I8 => "i8",
+            IntegerKind::I16 => "i16",
+            IntegerKind::I32 => "i32",
+            IntegerKind::I64 => "i64",
+            IntegerKind::U8 => "u8",
+            IntegerKind::U16 => "u16",
+            IntegerKind::U32 => "u32",
+            IntegerKind::U64 => "u64",
+        }
+    }
+
+    /// The least and the greatest value.
+    pub fn range(self) -> (i128, i128) {
+        match self {
+            IntegerKind::I8 => (i8::MIN.into(), i8::MAX.into()),
+            IntegerKind::I16 => (i16::MIN.into(), i16::MAX.into()),
+            IntegerKind::I32 => (i32::MIN.into(), i32::MAX.into()),
+            IntegerKind::I64 => (i64::MIN.into(), i64::MAX.into()),
+            IntegerKind::U8 => (0, u8::MAX.into()),
+            IntegerKind::U16 => (0, u16::MAX.into()),
+            IntegerKind::U32 => (0, u32::MAX.into()),
+            IntegerKind::U64 => (0, u64::MAX.into()),
+        }
+    }
+}
+
 /// The type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
     /// Text.
-    String {
-        /// `minLength`
-        min_length: Option<usize>,
-        /// `maxLength`
-        max_length: Option<usize>,
-        /// `pattern`
-        pattern: Option<String>,
-    },
+    String(StringRules),
     /// A decimal amount in a string (`format: decimal`).
     Decimal {
         /// `x-decimal-places`
@@ -288,22 +416,17 @@ pub enum Type {
     Uuid,
     /// `true` or `false`
     Boolean,
+    /// `null` (`enum: [null]`)
+    Null,
     /// A whole number.
     Integer {
-        /// The Rust type, `i64` and the like.
-        kind: &'static str,
-        /// `minimum`, and whether it is exclusive.
-        minimum: Option<(i128, bool)>,
-        /// `maximum`, and whether it is exclusive.
-        maximum: Option<(i128, bool)>,
+        /// The Rust type.
+        kind: IntegerKind,
+        /// What it must be like.
+        rules: NumberRules<i128>,
     },
     /// A floating-point number.
-    Number {
-        /// `minimum`, and whether it is exclusive.
-        minimum: Option<(f64, bool)>,
-        /// `maximum`, and whether it is exclusive.
-        maximum: Option<(f64, bool)>,
-    },
+    Number(NumberRules<f64>),
     /// A number whose decimal text is kept (`type: number, format: decimal`).
     ExactNumber {
         /// `x-max-significant-digits`, by default 28.
@@ -313,26 +436,55 @@ pub enum Type {
     Array {
         /// The type of its items.
         items: Box<Type>,
-        /// `minItems`
-        min_items: Option<usize>,
-        /// `maxItems`
-        max_items: Option<usize>,
+        /// What it must be like.
+        rules: ArrayRules,
     },
     /// An object whose members' names are data.
     Map {
         /// The type of its values.
         values: Box<Type>,
-        /// `minProperties`
-        min_properties: Option<usize>,
-        /// `maxProperties`
-        max_properties: Option<usize>,
-        /// `x-key-pattern`
-        key_pattern: Option<String>,
+        /// What it must be like.
+        rules: MapRules,
     },
     /// An item or a map's value that may be null.
     Nullable(Box<Type>),
+    /// A value that would hold itself without end if it stood here itself.
+    Boxed(Box<Type>),
     /// A named type.
     Named(Ident),
     /// Any JSON value.
     Any,
+}
+
+impl Type {
+    /// Adds the named types that it is made of.
+    pub fn mentioned(&self, found: &mut BTreeSet<Ident>) {
+        match self {
+            Type::Named(ident) => {
+                found.insert(ident.clone());
+            }
+            Type::Array { items: inner, .. }
+            | Type::Map { values: inner, .. }
+            | Type::Nullable(inner)
+            | Type::Boxed(inner) => inner.mentioned(found),
+            _ => {}
+        }
+    }
+
+    /// The named type that a value of this one holds in itself.
+    pub fn held(&self) -> Option<&Ident> {
+        match self {
+            Type::Named(ident) => Some(ident),
+            Type::Nullable(inner) => inner.held(),
+            _ => None,
+        }
+    }
+
+    /// The type without its box.
+    pub fn unboxed(&self) -> &Type {
+        match self {
+            Type::Boxed(inner) => inner,
+            other => other,
+        }
+    }
 }

@@ -9,6 +9,8 @@ use http::{HeaderMap, header};
 use serde::de::value::{Error as TextError, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 
+use crate::json::{self, JsonRefusal};
+
 /// What the arguments of an operation are read from.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -30,14 +32,7 @@ pub enum Refusal {
     /// The body is of a kind that the operation does not take.
     ContentType(String),
     /// The body is no such document.
-    Body {
-        /// Where in the document, `.` separated; empty for the document itself.
-        path: String,
-        /// What is wrong there.
-        reason: String,
-        /// Line and column, from 1; `None` where the reader does not know them.
-        position: Option<(usize, usize)>,
-    },
+    Body(JsonRefusal),
 }
 
 impl fmt::Display for Refusal {
@@ -45,16 +40,15 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Parameter(message) => f.write_str(message),
             Refusal::ContentType(message) => write!(f, "{message}; send the header Content-Type: application/json"),
-            Refusal::Body { path, reason, position } => {
-                f.write_str("body: ")?;
-                if !path.is_empty() {
-                    write!(f, "{path}: ")?;
-                }
-                f.write_str(reason)?;
-                match position {
-                    Some((line, column)) => write!(f, " (line {line}, column {column})"),
-                    None => Ok(()),
-                }
+            Refusal::Body(JsonRefusal {
+                path,
+                reason,
+                line,
+                column,
+            }) => {
+                let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
+                // In brackets the position does not run into the sentence before it.
+                write!(f, "body: {path}{reason} (line {line}, column {column})")
             }
         }
     }
@@ -100,17 +94,9 @@ pub fn headers<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
 ///
 /// # Errors
 /// For another media type, and for a body that is not what the document says.
-pub fn json<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+pub fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     check_json(&request.headers)?;
-    let mut reader = serde_json::Deserializer::from_slice(&request.body);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        Refusal::Body {
-            path: if path == "." { String::new() } else { path },
-            reason: crate::body::without_position(error.inner()),
-            position: (error.inner().line() > 0).then(|| (error.inner().line(), error.inner().column())),
-        }
-    })
+    json::read(&request.body).map_err(Refusal::Body)
 }
 
 fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -251,13 +237,13 @@ mod tests {
             if let Some(value) = taken {
                 request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
             }
-            assert!(json::<Pets>(&request).is_ok(), "{taken:?}");
+            assert!(body::<Pets>(&request).is_ok(), "{taken:?}");
         }
         request
             .headers
             .insert(header::CONTENT_TYPE, "text/plain".parse().unwrap());
         assert_eq!(
-            json::<Pets>(&request).unwrap_err().to_string(),
+            body::<Pets>(&request).unwrap_err().to_string(),
             "unsupported content-type: text/plain; send the header Content-Type: application/json"
         );
     }
@@ -267,7 +253,7 @@ mod tests {
         let mut request = Request::default();
         request.body = Bytes::from_static(b"{\"name\":5}");
         assert_eq!(
-            json::<Pets>(&request).unwrap_err().to_string(),
+            body::<Pets>(&request).unwrap_err().to_string(),
             "body: name: invalid type: integer `5`, expected a string (line 1, column 9)"
         );
     }

@@ -38,12 +38,12 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     };
     let imports = imports(
         &[
+            "codegen_runtime::JsonBody",
             "dropshot::EndpointTagPolicy",
             "dropshot::Header",
             "dropshot::Path",
             "dropshot::Query",
             "dropshot::RequestContext",
-            "dropshot::TypedBody",
             "dropshot::UntypedBody",
         ],
         &code,
@@ -106,7 +106,7 @@ pub(super) fn arguments(operation: &Operation) -> Vec<(TokenStream, TokenStream)
         "Headers",
     );
     match operation.body.as_ref().map(|body| &body.content) {
-        Some(BodyContent::Json(ident)) => all.push((quote! { body }, quote! { TypedBody<#ident> })),
+        Some(BodyContent::Json(ident)) => all.push((quote! { body }, quote! { JsonBody<#ident> })),
         Some(BodyContent::Bytes) => all.push((quote! { body }, quote! { UntypedBody })),
         None => {}
     }

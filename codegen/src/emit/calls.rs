@@ -65,7 +65,7 @@ fn function(operation: &Operation, root: &TokenStream) -> TokenStream {
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
             (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
-            _ => quote! { call::json(request)? },
+            _ => quote! { call::body(request)? },
         })
         .collect();
     if operation.body.as_ref().is_some_and(|body| body.raw) {

@@ -28,13 +28,13 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
     };
     let imports = imports(
         &[
+            "codegen_runtime::JsonBody",
             "dropshot::ApiDescription",
             "dropshot::ApiDescriptionBuildErrors",
             "dropshot::Header",
             "dropshot::Path",
             "dropshot::Query",
             "dropshot::RequestContext",
-            "dropshot::TypedBody",
             "dropshot::UntypedBody",
         ],
         &code,

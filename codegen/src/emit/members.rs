@@ -4,6 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::{docs, fields, readers};
+use crate::literals;
 use crate::model::{Api, Field};
 
 /// What is done with values of a struct.
@@ -114,7 +115,8 @@ impl<'a> Writer<'a> {
                 let path = format!("{module}::{ident}");
                 attributes.push(quote! { #[serde(deserialize_with = #path)] });
             }
-            if let Some(default) = fields::default(field, self.api) {
+            // Reading the document has checked that it is a value.
+            if let Ok(Some(default)) = literals::default(field, &self.api.types) {
                 let mut name = format!("default_{plain}");
                 while self.all.iter().any(|other| other.ident == name.as_str()) {
                     name.push('_');

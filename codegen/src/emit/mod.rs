@@ -4,6 +4,7 @@ mod api;
 mod calls;
 mod client;
 mod dispatch;
+mod enumerations;
 mod errors;
 mod fields;
 mod members;
@@ -12,6 +13,8 @@ mod readers;
 mod responses;
 mod types;
 mod unions;
+
+pub(crate) use fields::integer;
 
 use std::collections::BTreeSet;
 

@@ -6,8 +6,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value, json};
 
-use super::{derived, docs, fields, imports, members, readers, unions};
-use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition, Variant};
+use super::{derived, docs, enumerations, fields, imports, members, readers, unions};
+use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
@@ -23,10 +23,12 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             "codegen_runtime::ExactNumber",
             "codegen_runtime::MapRules",
             "codegen_runtime::NumberRules",
+            "codegen_runtime::Pattern",
             "codegen_runtime::StringRules",
             "codegen_runtime::body",
             "codegen_runtime::param",
             "codegen_runtime::schema",
+            "codegen_runtime::unions",
             "rust_decimal::Decimal",
             "schemars::JsonSchema",
             "schemars::r#gen::SchemaGenerator",
@@ -66,7 +68,7 @@ fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
     let about = docs(&definition.docs);
     let body = match &definition.shape {
         Shape::Struct(object) => structure(definition, object, api),
-        Shape::Enum(variants) => enumeration(definition, variants),
+        Shape::Enum(of) => enumerations::tokens(definition, of),
         Shape::Union(union) => unions::tokens(definition, union),
         Shape::Newtype(ty) => newtype(definition, ty),
     };
@@ -91,50 +93,17 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     };
     let refuse = (read && matches!(object.others, Others::Refused)).then(|| quote! { #[serde(deny_unknown_fields)] });
     let (members, readers) = members::tokens(ident, &object.fields, kept, members::Use { read, write }, api);
+    let remote = read.then(|| quote! { #[serde(remote = "Self")] });
+    let read = read.then(|| quote! { codegen_runtime::read_object!(#ident); });
+    let write = (read.is_some() && write).then(|| quote! { codegen_runtime::write_object!(#ident); });
     quote! {
         #[derive(Clone, Debug, PartialEq, #derives)]
+        #remote
         #refuse
         pub struct #ident { #(#members),* }
+        #read
+        #write
         #readers
-    }
-}
-
-fn enumeration(definition: &TypeDefinition, variants: &[Variant]) -> TokenStream {
-    let ident = &definition.ident;
-    let derives = directions(definition);
-    let values: Vec<_> = variants.iter().map(|variant| &variant.value).collect();
-    let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
-    let abouts = variants.iter().map(|variant| match variant.docs.as_str() {
-        "" => docs(&format!("`{}`", variant.value)),
-        about => docs(&format!("`{}`: {about}", variant.value)),
-    });
-    let renames = (definition.in_requests || definition.in_responses)
-        .then(|| values.iter().map(|value| quote! { #[serde(rename = #value)] }))
-        .into_iter()
-        .flatten();
-    quote! {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #derives)]
-        pub enum #ident {
-            #(#abouts #renames #idents,)*
-        }
-
-        impl #ident {
-            /// All values as sent.
-            pub const VALUES: &'static [&'static str] = &[#(#values),*];
-
-            /// The value as sent.
-            pub const fn as_str(self) -> &'static str {
-                match self { #(#ident::#idents => #values,)* }
-            }
-
-            /// Reads the value as sent.
-            pub fn parse(value: &str) -> Option<Self> {
-                match value {
-                    #(#values => Some(#ident::#idents),)*
-                    _ => None,
-                }
-            }
-        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! From the document to the model. What cannot be generated is refused here, with its place and the reason.
 
+mod boxes;
 mod defaults;
 mod embed;
+mod enumerations;
 mod names;
 mod object;
 mod operation;
@@ -11,14 +13,14 @@ mod schema;
 mod union;
 
 pub use operation::PARAMETER;
-pub use scalar::range;
 
 use std::collections::BTreeSet;
 
+use proc_macro2::Ident;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Shape, Type, TypeDefinition};
+use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Type, TypeDefinition};
 use crate::node::Node;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -36,7 +38,7 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
             let mut derived = Vec::new();
             types.push(schema::definition(name, &node, &mut derived)?);
             // What a shared part derived is there once, whoever came first.
-            derived.retain(|new| !types.iter().any(|known| known.pointer == new.pointer));
+            derived.retain(|new| !is_known(&types, new));
             types.append(&mut derived);
         }
     }
@@ -52,8 +54,9 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
             }
         }
     }
-    derived.retain(|new| !types.iter().any(|known| known.pointer == new.pointer));
+    derived.retain(|new| !is_known(&types, new));
     types.append(&mut derived);
+    boxes::place(&mut types);
     mark_directions(&mut types, &operations);
     defaults::check(&types, &operations)?;
     let mut tags = Vec::new();
@@ -72,6 +75,12 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
         types,
         error_codes,
     })
+}
+
+fn is_known(types: &[TypeDefinition], new: &TypeDefinition) -> bool {
+    types
+        .iter()
+        .any(|known| known.pointer == new.pointer && known.ident == new.ident)
 }
 
 /// Collects the error codes; one code has one status everywhere.
@@ -120,7 +129,7 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
             .chain(&operation.query_parameters)
             .chain(&operation.header_parameters)
         {
-            named(&parameter.ty, &mut requests);
+            parameter.ty.mentioned(&mut requests);
         }
         responses.extend(operation.error_types.iter().cloned());
         for success in &operation.successes {
@@ -130,6 +139,10 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         }
     }
     close_over(types, &mut requests);
+    // Items that are compared are compared as they would be written.
+    for definition in types.iter().filter(|definition| requests.contains(&definition.ident)) {
+        compared(definition, &mut responses);
+    }
     close_over(types, &mut responses);
     for definition in types {
         definition.in_requests = requests.contains(&definition.ident);
@@ -137,21 +150,13 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     }
 }
 
-fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<proc_macro2::Ident>) {
+/// Adds the types that those in `reached` are made of.
+pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
     loop {
         let before = reached.len();
-        for definition in types
-            .iter()
-            .filter(|definition| reached.contains(&definition.ident))
-            .collect::<Vec<_>>()
-        {
-            match &definition.shape {
-                Shape::Struct(object) => object.fields.iter().for_each(|field| named(&field.ty, reached)),
-                Shape::Newtype(ty) => named(ty, reached),
-                Shape::Union(union) => {
-                    reached.extend(union.alternatives.iter().map(|alternative| alternative.ident.clone()));
-                }
-                Shape::Enum(_) => {}
+        for definition in types {
+            if reached.contains(&definition.ident) {
+                definition.mentioned(reached);
             }
         }
         if reached.len() == before {
@@ -160,14 +165,16 @@ fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<proc_macro2::Iden
     }
 }
 
-fn named(ty: &Type, found: &mut BTreeSet<proc_macro2::Ident>) {
-    match ty {
-        Type::Named(ident) => {
-            found.insert(ident.clone());
+/// The types of items of which no two may be the same.
+fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
+    fn look(ty: &Type, found: &mut BTreeSet<Ident>) {
+        match ty {
+            Type::Array { items, rules } if rules.unique_items => items.mentioned(found),
+            Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => {
+                look(inner, found);
+            }
+            _ => {}
         }
-        Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => {
-            named(inner, found);
-        }
-        _ => {}
     }
+    definition.types().for_each(|ty| look(ty, found));
 }

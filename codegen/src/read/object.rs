@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::names;
 use super::schema::{self, Derived, allow, docs};
 use crate::Problem;
-use crate::model::{Field, Others, Struct, Type};
+use crate::model::{Field, MapRules, Others, Struct, Type};
 use crate::node::Node;
 
 /// Whether the schema at `node` names members: in `properties`, or in the parts of an `allOf`.
@@ -173,9 +173,7 @@ fn others(place: &Node<'_>) -> Result<Field, Problem> {
     }
     let ty = Type::Map {
         values: Box::new(values),
-        min_properties: None,
-        max_properties: None,
-        key_pattern: None,
+        rules: MapRules::NONE,
     };
     Ok(Field {
         name: "additional_properties".into(),

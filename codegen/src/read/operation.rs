@@ -93,7 +93,8 @@ pub fn operation(
 }
 
 /// What a parameter may be.
-pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID or an enumeration";
+pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID, an \
+                             enumeration or a `oneOf` of such";
 
 fn parameters(
     path: &str,

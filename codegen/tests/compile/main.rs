@@ -14,5 +14,8 @@ mod round_trip;
 mod stub;
 
 mod behaviour;
+mod over_http;
 mod round_trips;
 mod routes;
+mod rules;
+mod unions;

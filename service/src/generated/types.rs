@@ -7,6 +7,7 @@ use chrono::Utc;
 use codegen_runtime::ExactNumber;
 use codegen_runtime::MapRules;
 use codegen_runtime::NumberRules;
+use codegen_runtime::Pattern;
 use codegen_runtime::StringRules;
 use codegen_runtime::body;
 use codegen_runtime::param;
@@ -219,7 +220,7 @@ impl JsonSchema for Branch {
 }
 /// Status of a report, of those that partners see. `published`: finished and shown to the customer. `archived`:
 /// finished and put away. `cancelled`: withdrawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum InspectionStatus {
     /// `published`
     #[serde(rename = "published")]
@@ -250,6 +251,11 @@ impl InspectionStatus {
             "cancelled" => Some(InspectionStatus::Cancelled),
             _ => None,
         }
+    }
+}
+impl<'de> Deserialize<'de> for InspectionStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, InspectionStatus::VALUES, InspectionStatus::parse)
     }
 }
 impl JsonSchema for InspectionStatus {
@@ -682,6 +688,7 @@ impl JsonSchema for Photo {
 }
 /// A package of test-line device values for one vehicle at one branch. Unknown members are ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(remote = "Self")]
 pub struct MeasurementRequest {
     /// Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not
     /// matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
@@ -716,97 +723,109 @@ pub struct MeasurementRequest {
     #[serde(deserialize_with = "measurement_request_reading::measurements")]
     pub measurements: std::collections::BTreeMap<String, ExactNumber>,
 }
+codegen_runtime::read_object!(MeasurementRequest);
 mod measurement_request_reading {
     use super::*;
+    struct MeasuredAt(DateTime<Utc>);
+    impl<'de> Deserialize<'de> for MeasuredAt {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<DateTime<Utc>, D::Error> = body::date_time(deserializer);
+            value.map(MeasuredAt)
+        }
+    }
+    struct ExternalId(String);
+    impl<'de> Deserialize<'de> for ExternalId {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        min_length: Some(1usize),
+                        max_length: Some(120usize),
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
+            };
+            value.map(ExternalId)
+        }
+    }
+    struct DeviceSerial(String);
+    impl<'de> Deserialize<'de> for DeviceSerial {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        max_length: Some(120usize),
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
+            };
+            value.map(DeviceSerial)
+        }
+    }
     pub(super) fn branch_code<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-            const RULES: StringRules = StringRules {
-                min_length: Some(1usize),
-                max_length: Some(64usize),
-                pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-            };
-            body::string(deserializer, RULES)
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            body::string(
+                deserializer,
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(64usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
         }
     }
     pub(super) fn plate<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
+        body::string(
+            deserializer,
+            StringRules {
                 min_length: Some(1usize),
                 max_length: Some(32usize),
-                pattern: None,
-            };
-            body::string(deserializer, RULES)
-        }
+                ..StringRules::NONE
+            },
+        )
     }
     pub(super) fn measured_at<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| reader.with(|deserializer| body::date_time(deserializer)),
-        )
+        body::optional::<_, MeasuredAt>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn external_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| {
-                reader
-                    .with(|deserializer| {
-                        static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                        codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                        const RULES: StringRules = StringRules {
-                            min_length: Some(1usize),
-                            max_length: Some(120usize),
-                            pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                        };
-                        body::string(deserializer, RULES)
-                    })
-            },
-        )
+        body::optional::<_, ExternalId>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn device_serial<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| {
-                reader
-                    .with(|deserializer| {
-                        static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                        codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                        const RULES: StringRules = StringRules {
-                            min_length: None,
-                            max_length: Some(120usize),
-                            pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                        };
-                        body::string(deserializer, RULES)
-                    })
-            },
-        )
+        body::optional::<_, DeviceSerial>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn measurements<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<std::collections::BTreeMap<String, ExactNumber>, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[A-Z][A-Z0-9_]{0,63}$"));
+            static PATTERN: Pattern = Pattern::new("^[A-Z][A-Z0-9_]{0,63}$");
             body::exact_number_map(
                 deserializer,
                 MapRules {
                     min_properties: Some(1usize),
                     max_properties: Some(50usize),
-                    key_pattern: Some(("^[A-Z][A-Z0-9_]{0,63}$", &PATTERN)),
+                    key_pattern: Some(&PATTERN),
+                    ..MapRules::NONE
                 },
                 18u32,
             )
@@ -1027,14 +1046,7 @@ mod list_branches_path_reading {
     pub(super) fn org_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "orgId", RULES)
-        }
+        param::string(deserializer, "orgId", StringRules::NONE)
     }
 }
 impl JsonSchema for ListBranchesPath {
@@ -1066,14 +1078,16 @@ mod list_branches_query_reading {
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: Some(100usize),
-                pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-            };
-            param::string(deserializer, "city", RULES)
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            param::string(
+                deserializer,
+                "city",
+                StringRules {
+                    max_length: Some(100usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
         }
             .map(Some)
     }
@@ -1146,28 +1160,12 @@ mod list_inspections_query_reading {
     pub(super) fn organization_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "organization_id", RULES)
-        }
-            .map(Some)
+        param::string(deserializer, "organization_id", StringRules::NONE).map(Some)
     }
     pub(super) fn branch_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "branch_id", RULES)
-        }
-            .map(Some)
+        param::string(deserializer, "branch_id", StringRules::NONE).map(Some)
     }
     pub(super) fn status<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -1203,14 +1201,15 @@ mod list_inspections_query_reading {
     pub(super) fn cursor<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: Some(1usize),
-                max_length: Some(1024usize),
-                pattern: None,
-            };
-            param::string(deserializer, "cursor", RULES)
-        }
+        param::string(
+                deserializer,
+                "cursor",
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(1024usize),
+                    ..StringRules::NONE
+                },
+            )
             .map(Some)
     }
     pub(super) fn limit<'de, D: Deserializer<'de>>(
@@ -1222,6 +1221,7 @@ mod list_inspections_query_reading {
             NumberRules {
                 minimum: Some((1i32, false)),
                 maximum: Some((100i32, false)),
+                ..NumberRules::NONE
             },
         )
     }
@@ -1252,14 +1252,7 @@ mod get_inspection_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPath {
@@ -1284,14 +1277,7 @@ mod get_inspection_forms_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionFormsPath {
@@ -1316,14 +1302,7 @@ mod get_inspection_photos_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPhotosPath {
@@ -1348,14 +1327,7 @@ mod get_inspection_pdf_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPdfPath {

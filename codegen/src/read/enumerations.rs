@@ -1,0 +1,96 @@
+//! Enumerations: closed sets of texts, numbers or booleans.
+
+use super::schema::{allow, docs};
+use super::{names, scalar};
+use crate::Problem;
+use crate::model::{Enumeration, EnumerationKind, Variant};
+use crate::node::Node;
+
+/// Reads the values in `enum`.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
+    allow(node, &["type", "enum", "format"])?;
+    let kind = match node.text_of("type")? {
+        Some("string") => EnumerationKind::Text,
+        Some("integer") => EnumerationKind::Integer(scalar::integer_kind(node)?),
+        Some("number") => EnumerationKind::Number,
+        Some("boolean") => EnumerationKind::Boolean,
+        _ => {
+            return Err(node.refuse("an enumeration needs `type: string`, `integer`, `number` or `boolean`"));
+        }
+    };
+    let mut variants = Vec::new();
+    for item in node.need("enum")?.items()? {
+        if item.value().is_null() && node.flag("nullable")? {
+            continue;
+        }
+        let wrong = || item.refuse(format!("must be a value of the enumeration's type `{}`", type_of(kind)));
+        let value = kind.text(item.value()).ok_or_else(wrong)?;
+        variants.push(Variant {
+            ident: names::variant_name(&spelled(&value, kind), &item)?,
+            value,
+            docs: String::new(),
+        });
+    }
+    of(kind, variants, node)
+}
+
+fn type_of(kind: EnumerationKind) -> &'static str {
+    match kind {
+        EnumerationKind::Text => "string",
+        EnumerationKind::Integer(_) => "integer",
+        EnumerationKind::Number => "number",
+        EnumerationKind::Boolean => "boolean",
+    }
+}
+
+/// What a value's name is made of: in numbers, the signs are words.
+fn spelled(value: &str, kind: EnumerationKind) -> String {
+    match kind {
+        EnumerationKind::Integer(_) | EnumerationKind::Number => value.replace('-', "minus ").replace('.', " point "),
+        EnumerationKind::Text | EnumerationKind::Boolean => value.to_string(),
+    }
+}
+
+fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<Enumeration, Problem> {
+    if variants.is_empty() {
+        return Err(node.refuse("an enumeration needs at least one value"));
+    }
+    let named = variants.iter().map(|variant| (variant.value.as_str(), &variant.ident));
+    names::distinct(named, node)?;
+    Ok(Enumeration { kind, variants })
+}
+
+/// The values of an enumeration in the form that gives each a description: a `oneOf` of enumerations. `None` if this
+/// is none.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn documented(node: &Node<'_>) -> Result<Option<Enumeration>, Problem> {
+    let Some(list) = node.get("oneOf") else { return Ok(None) };
+    let mut all: Vec<Variant> = Vec::new();
+    let mut kind = None;
+    for item in list.items()? {
+        let Some(values) = item.get("enum").map(|list| list.items()).transpose()? else {
+            return Ok(None);
+        };
+        if values.iter().any(|value| value.value().is_null()) {
+            return Ok(None);
+        }
+        let about = docs(&item)?;
+        let part = enumeration(&item)?;
+        if kind.is_some_and(|kind| kind != part.kind) {
+            return Ok(None);
+        }
+        kind = Some(part.kind);
+        all.extend(part.variants.into_iter().map(|variant| Variant {
+            docs: about.clone(),
+            ..variant
+        }));
+    }
+    let Some(kind) = kind else { return Ok(None) };
+    allow(node, &["oneOf"])?;
+    of(kind, all, node).map(Some)
+}
