@@ -301,9 +301,6 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        extensions: &[
-            ("x-required-scope", "test-line:write"),
-            ("x-admission", "transaction"),
-        ],
+        extensions: &[("x-required-scope", "test-line:write")],
     },
 ];
