@@ -16,6 +16,7 @@ pub mod front_door;
 pub mod generated;
 pub mod logging;
 pub mod publishing;
+pub mod recorder;
 pub mod rules;
 pub mod sandbox;
 pub mod secrets;

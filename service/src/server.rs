@@ -14,6 +14,7 @@ use crate::db::DbError;
 use crate::directory::Directory;
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, Admission, FrontDoor, IpLimit, MAX_BODY_BYTES, Settings, nonces, public};
+use crate::recorder::Recorder;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 
@@ -32,6 +33,8 @@ pub struct ServerParts {
     pub pool: Pool,
     /// Connections for admission and the keys, so that neither waits behind requests.
     pub admission_pool: Pool,
+    /// Connections for recording measurements, so that reads do not wait behind it.
+    pub recorder_pool: Pool,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -109,6 +112,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let context = Context::new(State {
         pool: parts.pool,
+        recorder: Recorder::start(parts.recorder_pool),
         storage: (parts.storage)(&public_url)?,
         public_url: public_url.clone(),
         environment: parts.environment,
