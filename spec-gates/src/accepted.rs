@@ -13,7 +13,7 @@ use crate::{Change, Severity};
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
     /// The released version that it breaks.
-    pub base: Version,
+    pub base: String,
     /// The place, as the gate reports it.
     pub pointer: String,
     /// Why it is made without a new major version; for who reads the file.
@@ -43,7 +43,7 @@ pub fn read(path: &Path) -> Result<Vec<Accepted>, ReadError> {
 /// The entries for `base` that no breaking change needs (any more): the list must not grow into a hole.
 pub fn accept(mut changes: Vec<Change>, accepted: &[Accepted], base: &Version) -> Result<Vec<Change>, Vec<String>> {
     let mut unneeded = Vec::new();
-    for entry in accepted.iter().filter(|entry| entry.base == *base) {
+    for entry in accepted.iter().filter(|entry| entry.base == base.to_string()) {
         let mut is_needed = false;
         for change in &mut changes {
             if change.severity == Severity::Breaking && change.pointer == entry.pointer {
