@@ -15,6 +15,7 @@ use crate::directory::Directory;
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
 use crate::listener::{Limits, Listener, Running};
+use crate::recorder::Recorder;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 
@@ -33,6 +34,8 @@ pub struct ServerParts {
     pub pool: Pool,
     /// Connections for admission and the keys, so that neither waits behind requests.
     pub admission_pool: Pool,
+    /// Connections for recording measurements, so that reads do not wait behind it.
+    pub recorder_pool: Pool,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -120,6 +123,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let context = Context::new(State {
         pool: parts.pool,
+        recorder: Recorder::start(parts.recorder_pool),
         storage: (parts.storage)(&public_url)?,
         public_url: public_url.clone(),
         environment: parts.environment,

@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::front_door::address::TrustedProxies;
+use partner_api::recorder;
 use partner_api::secrets::purpose;
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
@@ -98,6 +99,7 @@ impl Service {
             environment: options.environment,
             pool: pool::pool(config.clone(), &few(6)).unwrap(),
             admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
+            recorder_pool: pool::pool(config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             master_key,
             ip_limit: options.ip_limit,

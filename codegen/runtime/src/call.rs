@@ -46,7 +46,11 @@ impl fmt::Display for Refusal {
                 line,
                 column,
             }) => {
-                let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
+                let path = if path.is_empty() {
+                    String::new()
+                } else {
+                    format!("{path}: ")
+                };
                 // In brackets the position does not run into the sentence before it.
                 write!(f, "body: {path}{reason} (line {line}, column {column})")
             }

@@ -10,7 +10,7 @@ use dropshot::RequestContext;
 use super::responses::*;
 use super::types::*;
 use crate::error::ApiError;
-/// Partner Inspection Reports and Test-Line Measurements API 1.1.0.
+/// Partner Inspection Reports and Test-Line Measurements API 1.2.0.
 #[dropshot::api_description{tag_config = {tags = {"health" = {description = "Is the service there, and does my signature work?"},
 "organizations" = {description = "The organizations and branches that are open to the partner."},
 "inspections" = {description = "Inspection reports: list, detail, forms, photos and PDF.\n\nPartners see reports that are `published`, `archived` or `cancelled`, of the organizations and branches they\nhave been granted. Reports that are still being worked on do not exist for partners."},
@@ -163,7 +163,9 @@ pub trait Api {
     /// 2. The package is stored, byte for byte as sent, whatever becomes of its values, and is never deleted.
     /// 3. If an open report for the plate exists at the branch (still being written, and created within the last
     ///    24 hours; of several the newest), the values are written into its test-line checks form at once: status
-    ///    `applied`. A point that already has a value is overwritten by the newer device value.
+    ///    `applied`. A point that already has a value is overwritten by the newer device value: the one that was
+    ///    measured later (`measured_at`, or the arrival without it; at equal times the later arrival). An older one
+    ///    that is delivered later changes nothing; its point is skipped as `superseded`.
     /// 4. Otherwise the package waits: status `pending`. When an inspector opens a report for the plate, one click
     ///    applies it, so a measurement may arrive before its report.
     ///
@@ -172,8 +174,11 @@ pub trait Api {
     /// measurement's present state, and nothing is recorded twice. An `external_id` belongs to the partner, not to a
     /// key, and is remembered for ever; a request that was refused (4xx) does not use it up. Of two simultaneous
     /// requests with one `external_id` one gets 201, and the other waits for it and gets 200. A replay whose body
-    /// differs from the first is still 200, with the header `X-Idempotency-Payload-Mismatch: true`; the first package
-    /// stands. After a 503 or a broken connection the outcome is unknown: retry. Without an `external_id` every
+    /// differs from the first is still 200, with the header `X-Idempotency-Payload-Mismatch: true` and
+    /// `payload_mismatch` true in the body; the first package stands, and the other one's bytes are kept beside it. It
+    /// means that two measurements were given one id: make it of the form `<branch>-<device>-<uuid>`, such as
+    /// `ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10`, rather than from a counter that a second station
+    /// may have as well. After a 503 or a broken connection the outcome is unknown: retry. Without an `external_id` every
     /// accepted request makes a new record.
     ///
     /// **Points.** Not every code must be sent; the inspector completes the rest by hand. A code that has no

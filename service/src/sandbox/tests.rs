@@ -209,6 +209,7 @@ async fn serve(place: &Place) -> RunningServer {
         environment: partner_api_signing::Environment::Test,
         pool: place.pool.clone(),
         admission_pool: place.pool.clone(),
+        recorder_pool: place.pool.clone(),
         storage: Box::new(move |_| Ok(storage)),
         master_key: place.master_key.clone(),
         ip_limit: 0,
