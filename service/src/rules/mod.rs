@@ -5,6 +5,7 @@ pub mod cursor;
 pub mod dyno;
 pub mod fold;
 pub mod id;
+pub mod pdf_key;
 pub mod plate;
 pub mod privacy;
 pub mod scrub;
