@@ -13,8 +13,9 @@ WHERE show_in_report AND kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF');
 
 -- All that the PDF of a report is drawn from, as stored; null for no report. The renderer reads nothing else, so a change
 -- to what is printed is a change of this document, whoever made it and however. Numbers and times are text: neither the
--- reader's floating point nor the session's time zone changes them.
-CREATE FUNCTION report_document(report uuid) RETURNS jsonb LANGUAGE sql STABLE AS $$
+-- reader's floating point nor the session's time zone changes them. In PL/pgSQL, which keeps its plan for the session.
+CREATE FUNCTION report_document(report uuid) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN RETURN (
 SELECT jsonb_build_object(
     'pii_mode', o.pii_mode,
     'report_number', i.report_number,
@@ -57,7 +58,7 @@ JOIN organizations o ON o.id = i.organization_id
 JOIN branches b ON b.id = i.branch_id
 JOIN vehicles v ON v.id = i.vehicle_id
 WHERE i.id = report
-$$;
+); END $$;
 
 -- What a stored PDF is compared by, 64 hex digits.
 CREATE FUNCTION report_fingerprint(report uuid) RETURNS text LANGUAGE sql STABLE AS $$
