@@ -152,6 +152,7 @@ pub async fn serve(
         trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),
         body_timeout: *config.body_timeout,
         request_timeout: *config.request_timeout,
+        renderers: config.renderers,
     };
     let running = start(parts).await?;
     tracing::info!(

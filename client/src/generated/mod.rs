@@ -4468,8 +4468,11 @@ let response = client.get_inspection_photos()
     }
     /**Download the PDF of an inspection report
 
-The report as the customer sees it, as a PDF file. It is rendered when the report is published, so it does not
-follow later changes.
+The report as the customer sees it, as a PDF file. It is rendered when the report is published, and served only
+while what it was rendered under still holds: the organization's privacy mode, the photos shown, the report's
+content. When one of these has changed it is rendered anew: until then the answer is 503 `service_unavailable`
+with `Retry-After`, as it is for a report published a moment ago. Rendering takes seconds; the request puts the
+report first in line.
 
 The PDF exists only while the report is `published` and has its public link; 404 `not_found` otherwise
 (`archived` and `cancelled` reports have none), and under the same conditions as the report itself.

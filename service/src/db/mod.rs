@@ -11,6 +11,7 @@ pub mod migrate;
 pub mod organizations;
 pub mod photos;
 pub mod pool;
+pub mod renderings;
 pub mod statement;
 pub mod thresholds;
 

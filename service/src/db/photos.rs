@@ -6,11 +6,10 @@ use super::{DbError, connection::Connection};
 use crate::statement;
 
 statement! {
-    /// Registration documents, archive documents of third parties and photos kept out of the report are never returned
-    /// (contract 2.9).
+    /// The view leaves out what is never returned: registration documents, archive documents of third parties and photos
+    /// kept out of the report (REP-7).
     LIST = "SELECT p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
-    p.size_bytes FROM photos p WHERE p.inspection_id = $1::uuid AND p.show_in_report \
-    AND p.kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF') ORDER BY p.position, p.id";
+    p.size_bytes FROM shown_photos p WHERE p.inspection_id = $1::uuid ORDER BY p.position, p.id";
 }
 
 /// A photo of a report, its caption as stored.

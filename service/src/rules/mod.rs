@@ -6,6 +6,7 @@ pub mod dyno;
 pub mod fold;
 pub mod id;
 pub mod newer;
+pub mod pdf_key;
 pub mod plate;
 pub mod privacy;
 pub mod scrub;

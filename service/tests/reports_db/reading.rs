@@ -6,7 +6,7 @@ use partner_api::{
         inspections::{self, Sources, Status},
         organizations, photos,
     },
-    rules::privacy::PiiMode,
+    rules::{pdf_key, privacy::PiiMode},
 };
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -112,17 +112,18 @@ async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
 }
 
 #[tokio::test]
-async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
+async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_holds() {
     let world = World::new().await;
     let organization = world.organization("one", "FULL").await;
     let branch = world.branch(organization, "A", "Ankara", true).await;
-    for (status, slug, key, found) in [
-        ("PUBLISHED", true, true, true),
-        ("PUBLISHED", false, true, false),
-        ("PUBLISHED", true, false, false),
-        ("ARCHIVED", true, true, false),
-        ("CANCELLED", true, true, false),
-        ("DRAFT", true, true, false),
+    for (status, has_slug, stored, found) in [
+        ("PUBLISHED", true, "current", Some(true)),
+        ("PUBLISHED", true, "older", Some(false)),
+        ("PUBLISHED", true, "none", Some(false)),
+        ("PUBLISHED", false, "current", None),
+        ("ARCHIVED", true, "current", None),
+        ("CANCELLED", true, "current", None),
+        ("DRAFT", true, "current", None),
     ] {
         let report = Report {
             organization,
@@ -132,8 +133,14 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
             lag: 1,
         };
         let id = world.reports(&[report]).await[0];
-        let slug = slug.then(|| id.to_string());
-        let key = key.then(|| format!("reports/{id}.pdf"));
+        let slug = has_slug.then(|| id.to_string());
+        let fingerprint = "SELECT report_fingerprint($1)";
+        let fingerprint: String = world.client.query_one(fingerprint, &[&id]).await.unwrap().get(0);
+        let key = match stored {
+            "current" => Some(pdf_key::fresh(id, &fingerprint)),
+            "older" => Some(format!("reports/{id}.pdf")),
+            _ => None,
+        };
         world
             .client
             .execute(
@@ -142,13 +149,11 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
             )
             .await
             .unwrap();
-        let stored = inspections::pdf_object_key(&world.db, &whole(organization), id)
-            .await
-            .unwrap();
-        assert_eq!(stored, key.filter(|_| found), "{status}");
-        let foreign = inspections::pdf_object_key(&world.db, &Sources::default(), id)
-            .await
-            .unwrap();
+        let pdf = inspections::pdf(&world.db, &whole(organization), id).await.unwrap();
+        assert_eq!(pdf.is_some(), found.is_some(), "{status} {stored}");
+        let current = pdf.and_then(|pdf| pdf.current_key().map(ToOwned::to_owned));
+        assert_eq!(current, key.filter(|_| found == Some(true)), "{status} {stored}");
+        let foreign = inspections::pdf(&world.db, &Sources::default(), id).await.unwrap();
         assert_eq!(foreign, None);
     }
 }

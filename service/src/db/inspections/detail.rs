@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     db::{DbError, connection::Connection, statement::Statement},
-    rules::privacy::PiiMode,
+    rules::{pdf_key, privacy::PiiMode},
     statement,
 };
 
@@ -42,12 +42,43 @@ statement! {
     visible!()
 );
 
-    /// The object that holds the PDF of a report that has one.
+    /// The PDF of a report that has one, and what the report holds now.
     PDF = concat!(
-    "SELECT i.pdf_object_key FROM inspections i",
+    "SELECT i.id, i.pdf_object_key, report_fingerprint(i.id) FROM inspections i",
     visible!(),
-    " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AND i.pdf_object_key IS NOT NULL"
+    " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL"
 );
+}
+
+/// The PDF of a report that a partner sees, which may be missing or stale: its key is only had while neither is so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pdf {
+    report: Uuid,
+    object_key: Option<String>,
+    fingerprint: String,
+}
+
+impl Pdf {
+    /// The key of the object to serve, if there is one that was rendered from what the report holds now: privacy mode,
+    /// photos, content.
+    #[must_use]
+    pub fn current_key(&self) -> Option<&str> {
+        self.object_key
+            .as_deref()
+            .filter(|key| pdf_key::is_current(key, self.report, &self.fingerprint))
+    }
+
+    /// The report's id.
+    #[must_use]
+    pub fn report(&self) -> Uuid {
+        self.report
+    }
+
+    /// What it is to be rendered from.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
 }
 
 /// A report that a partner sees.
@@ -138,16 +169,21 @@ pub async fn find(client: &Connection, sources: &Sources, id: Uuid) -> Result<Op
     }))
 }
 
-/// The key of the object that holds the report's PDF: there is one while the report is published and has its public
-/// slug (contract 3.1).
+/// The report's PDF: a report has one while it is published and has its public slug (contract 3.1). Whether the stored one
+/// still holds is found by the same statement, whatever was changed and however.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn pdf_object_key(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<String>, DbError> {
+pub async fn pdf(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Pdf>, DbError> {
     let Some(row) = one(client, PDF, sources, id).await? else {
         return Ok(None);
     };
-    Columns::of(&row).take()
+    let mut columns = Columns::of(&row);
+    Ok(Some(Pdf {
+        report: columns.take()?,
+        object_key: columns.take()?,
+        fingerprint: columns.take()?,
+    }))
 }
 
 /// The report with this id and all its fields, if the partner sees it.

@@ -10,7 +10,7 @@ mod sources;
 mod statements;
 
 pub use self::{
-    detail::{Detail, Visible, detail, find, pdf_object_key},
+    detail::{Detail, Pdf, Visible, detail, find, pdf},
     list::{ListFilter, ListItem, ListPage, list},
     row::{Status, Vehicle},
     sources::Sources,
