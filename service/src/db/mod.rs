@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
+pub(crate) use column::column;
+
 pub mod branches;
+mod column;
 pub mod connection;
 pub mod forms;
 pub mod inspections;

@@ -3,6 +3,8 @@
 use uuid::Uuid;
 
 use super::{DbError, connection::Connection};
+use super::inspections::Visible;
+use crate::rules::personal::StoredText;
 use crate::statement;
 
 statement! {
@@ -22,7 +24,7 @@ pub struct Photo {
     /// The form point it belongs to.
     pub point_code: Option<String>,
     /// The inspector's caption.
-    pub caption: Option<String>,
+    pub caption: Option<StoredText>,
     /// The object that holds it.
     pub object_key: String,
     /// The object that holds a small version of it.
@@ -35,12 +37,10 @@ pub struct Photo {
 
 /// The photos of a report that partners see, in the report's order.
 ///
-/// The caller has made sure that the report is visible ([`super::inspections::find`]).
-///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, inspection: Uuid) -> Result<Vec<Photo>, DbError> {
-    let rows = client.query(LIST, &[&inspection]).await?;
+pub async fn list(client: &Connection, inspection: &Visible) -> Result<Vec<Photo>, DbError> {
+    let rows = client.query(LIST, &[&inspection.id()]).await?;
     rows.iter()
         .map(|row| {
             Ok(Photo {

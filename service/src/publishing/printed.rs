@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 
 use crate::db::DbError;
+use crate::rules::personal::{StoredPlate, StoredText, StoredVin};
 use crate::rules::privacy::PiiMode;
 
 /// The most photos a PDF shows; the API has them all.
@@ -19,7 +20,7 @@ pub const PHOTOS_MAX: usize = 6;
 /// `report_document` of the database.
 #[derive(Deserialize)]
 struct Stored {
-    pii_mode: String,
+    pii_mode: PiiMode,
     report_number: String,
     organization_name: String,
     branch_name: String,
@@ -31,16 +32,16 @@ struct Stored {
     package_name: String,
     pricing: StoredPricing,
     overall_score: i32,
-    summary: String,
-    recommendation: String,
+    summary: StoredText,
+    recommendation: StoredText,
     forms: Vec<StoredForm>,
     photos: Vec<StoredPhoto>,
 }
 
 #[derive(Deserialize)]
 struct StoredVehicle {
-    plate: String,
-    vin: String,
+    plate: StoredPlate,
+    vin: StoredVin,
     brand: String,
     model: String,
     year: i32,
@@ -65,7 +66,7 @@ struct StoredPricing {
 struct StoredForm {
     name: String,
     score_category: String,
-    general_note: String,
+    general_note: StoredText,
     is_test_line: bool,
     points: Vec<StoredPoint>,
 }
@@ -79,13 +80,13 @@ struct StoredPoint {
     status_label: String,
     severity: String,
     numeric_value: Option<Decimal>,
-    note: String,
+    note: StoredText,
 }
 
 #[derive(Deserialize)]
 struct StoredPhoto {
     kind: String,
-    caption: Option<String>,
+    caption: Option<StoredText>,
     object_key: String,
 }
 
@@ -101,7 +102,7 @@ pub fn read(json: &str) -> Result<(Report, Vec<String>), DbError> {
     };
     let stored: Stored = serde_json::from_str(json)
         .map_err(|error| odd(format!("{:?} error at column {}", error.classify(), error.column())))?;
-    let mode = PiiMode::from_name(&stored.pii_mode).ok_or_else(|| odd("an unknown pii_mode".to_owned()))?;
+    let mode = stored.pii_mode;
     Ok(printed(stored, mode))
 }
 

@@ -7,6 +7,7 @@ pub mod fold;
 pub mod id;
 pub mod newer;
 pub mod pdf_key;
+pub mod personal;
 pub mod plate;
 pub mod privacy;
 pub mod scrub;

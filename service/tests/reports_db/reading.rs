@@ -3,7 +3,7 @@
 use partner_api::{
     db::{
         branches, forms,
-        inspections::{self, Sources, Status},
+        inspections::{self, Status},
         organizations, photos,
     },
     rules::{pdf_key, privacy::PiiMode},
@@ -13,18 +13,12 @@ use uuid::Uuid;
 
 use crate::world::{Report, World};
 
-fn whole(organization: Uuid) -> Sources {
-    Sources {
-        whole: vec![organization],
-        branches: vec![],
-    }
+fn whole(organization: Uuid) -> Grants {
+    Grants::new([organization], [])
 }
 
-fn restricted(branch: Uuid) -> Sources {
-    Sources {
-        whole: vec![],
-        branches: vec![branch],
-    }
+fn restricted(branch: Uuid) -> Grants {
+    Grants::new([], [(Uuid::nil(), vec![branch])])
 }
 
 #[tokio::test]
@@ -66,7 +60,7 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
             assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
         }
         for sources in [
-            Sources::default(),
+            Grants::default(),
             whole(other),
             restricted(second),
             restricted(foreign),
@@ -153,7 +147,7 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
         assert_eq!(pdf.is_some(), found.is_some(), "{status} {stored}");
         let current = pdf.and_then(|pdf| pdf.current_key().map(ToOwned::to_owned));
         assert_eq!(current, key.filter(|_| found == Some(true)), "{status} {stored}");
-        let foreign = inspections::pdf(&world.db, &Sources::default(), id).await.unwrap();
+        let foreign = inspections::pdf(&world.db, &Grants::default(), id).await.unwrap();
         assert_eq!(foreign, None);
     }
 }
@@ -272,18 +266,15 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
         world.branch(other, "B1", "Ankara", true).await,
         world.branch(other, "B2", "Ankara", true).await,
     );
-    let sources = Sources {
-        whole: vec![one],
-        branches: vec![mine],
-    };
-    let listed = organizations::list(&world.db, &[one, other], &sources).await.unwrap();
+    let sources = Grants::new([one], [(other, vec![mine])]);
+    let listed = organizations::list(&world.db, &sources).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
         .map(|found| (found.name.as_str(), found.pii_mode, found.branch_count))
         .collect();
     assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 3)]);
 
-    let list = async |sources: Sources, organization, active, city| -> Vec<Uuid> {
+    let list = async |sources: Grants, organization, active, city| -> Vec<Uuid> {
         let found = branches::list(&world.db, &sources, organization, active, city)
             .await
             .unwrap();
@@ -294,5 +285,5 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
     assert_eq!(list(sources.clone(), one, true, Some("Ankara")).await, [ankara]);
     assert_eq!(list(sources.clone(), one, true, Some("ankara")).await, [] as [Uuid; 0]);
     assert_eq!(list(sources.clone(), other, true, None).await, [mine]);
-    assert_eq!(list(Sources::default(), one, true, None).await, [] as [Uuid; 0]);
+    assert_eq!(list(Grants::default(), one, true, None).await, [] as [Uuid; 0]);
 }

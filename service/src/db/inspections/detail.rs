@@ -5,12 +5,13 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
-    Sources,
     row::{Columns, Status, Vehicle},
 };
 use crate::{
     db::{DbError, connection::Connection, statement::Statement},
+    directory::Grants,
     rules::{pdf_key, privacy::PiiMode},
+    rules::personal::{StoredText, StoredVin},
     statement,
 };
 
@@ -81,13 +82,35 @@ impl Pdf {
     }
 }
 
-/// A report that a partner sees.
+/// Proof that a partner sees a report: [`find`], which asks for the grants, is the only way to one, and what belongs to the
+/// report is read with it alone.
+///
+/// ```compile_fail,E0451
+/// use partner_api::{db::inspections::Visible, rules::privacy::PiiMode};
+/// let forged = Visible { id: uuid::Uuid::nil(), pii_mode: PiiMode::Full };
+/// ```
+///
+/// ```compile_fail,E0308
+/// async fn forms_of_any_report(client: &partner_api::db::connection::Connection) {
+///     let _ = partner_api::db::forms::list(client, &uuid::Uuid::nil()).await;
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visible {
-    /// Its id.
-    pub id: Uuid,
+    id: Uuid,
+    pii_mode: PiiMode,
+}
+
+impl Visible {
+    /// The report's id.
+    pub fn id(&self) -> Uuid {
+        self.id
+    }
+
     /// How its organisation shows personal data.
-    pub pii_mode: PiiMode,
+    pub fn pii_mode(&self) -> PiiMode {
+        self.pii_mode
+    }
 }
 
 /// A report with all its fields as stored: texts are not scrubbed, plate and VINs not masked.
@@ -132,13 +155,13 @@ pub struct Detail {
     /// The vehicle as registered.
     pub vehicle: Vehicle,
     /// The VIN when it was inspected.
-    pub snapshot_vin: String,
+    pub snapshot_vin: StoredVin,
     /// The mileage when it was inspected, in kilometres.
     pub snapshot_mileage_km: i32,
     /// The inspector's overall text.
-    pub summary: String,
+    pub summary: StoredText,
     /// The inspector's recommendation.
-    pub recommendation: String,
+    pub recommendation: StoredText,
     /// The overall score, 0 to 100.
     pub overall_score: i32,
 }
@@ -146,11 +169,11 @@ pub struct Detail {
 async fn one(
     client: &Connection,
     statement: &'static Statement,
-    sources: &Sources,
+    grants: &Grants,
     id: Uuid,
 ) -> Result<Option<Row>, DbError> {
     client
-        .query_opt(statement, &[&id, &sources.whole, &sources.branches])
+        .query_opt(statement, &[&id, &grants.whole(), &grants.branches()])
         .await
 }
 
@@ -158,14 +181,14 @@ async fn one(
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn find(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Visible>, DbError> {
-    let Some(row) = one(client, FIND, sources, id).await? else {
+pub async fn find(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Visible>, DbError> {
+    let Some(row) = one(client, FIND, grants, id).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);
     Ok(Some(Visible {
         id: columns.take()?,
-        pii_mode: columns.pii_mode()?,
+        pii_mode: columns.take()?,
     }))
 }
 
@@ -174,8 +197,8 @@ pub async fn find(client: &Connection, sources: &Sources, id: Uuid) -> Result<Op
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn pdf(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Pdf>, DbError> {
-    let Some(row) = one(client, PDF, sources, id).await? else {
+pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Pdf>, DbError> {
+    let Some(row) = one(client, PDF, grants, id).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);
@@ -190,16 +213,16 @@ pub async fn pdf(client: &Connection, sources: &Sources, id: Uuid) -> Result<Opt
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn detail(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Detail>, DbError> {
-    let Some(row) = one(client, DETAIL, sources, id).await? else {
+pub async fn detail(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Detail>, DbError> {
+    let Some(row) = one(client, DETAIL, grants, id).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);
     Ok(Some(Detail {
         id: columns.take()?,
         report_number: columns.take()?,
-        status: columns.status()?,
-        pii_mode: columns.pii_mode()?,
+        status: columns.take()?,
+        pii_mode: columns.take()?,
         organization_id: columns.take()?,
         organization_slug: columns.take()?,
         organization_name: columns.take()?,

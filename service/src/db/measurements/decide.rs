@@ -83,7 +83,7 @@ impl TestLine {
                             reason,
                         });
                     }
-                    reason.as_str()
+                    reason.word()
                 }
             };
             if is_new {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 pub use self::apply::{RecordApplied, apply, record_applied};
 pub use self::record::{Replay, Target, Verdict, record};
-use super::DbError;
+use super::{DbError, column};
 use crate::rules::plate::Plate;
 use crate::statement;
 
@@ -113,39 +113,12 @@ pub async fn discard<C: GenericClient>(client: &C, measurement_id: Uuid, by: &st
     Ok(client.execute(&statement, &[&measurement_id, &by]).await? == 1)
 }
 
-impl Status {
-    fn parse(text: &str) -> Result<Self, DbError> {
-        match text {
-            "APPLIED" => Ok(Status::Applied),
-            "PENDING" => Ok(Status::Pending),
-            "DISCARDED" => Ok(Status::Discarded),
-            other => Err(unexpected(format!("status {other}"))),
-        }
-    }
-}
+column! { Status { Applied = "APPLIED", Pending = "PENDING", Discarded = "DISCARDED" } }
+// As `measurements.point_outcomes` holds it, which is also how partners read it.
+column! { SkipReason { UnknownPoint = "unknown_point", NoStatus = "no_status", Superseded = "superseded" } }
 
 /// A point's outcome as `measurements.point_outcomes` holds it.
 const APPLIED: &str = "applied";
-
-impl SkipReason {
-    /// As `measurements.point_outcomes` holds it, which is also how partners read it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SkipReason::UnknownPoint => "unknown_point",
-            SkipReason::NoStatus => "no_status",
-            SkipReason::Superseded => "superseded",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, DbError> {
-        match text {
-            "unknown_point" => Ok(SkipReason::UnknownPoint),
-            "no_status" => Ok(SkipReason::NoStatus),
-            "superseded" => Ok(SkipReason::Superseded),
-            other => Err(unexpected(format!("outcome {other}"))),
-        }
-    }
-}
 
 fn unexpected(detail: String) -> DbError {
     DbError::Data {

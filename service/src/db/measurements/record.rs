@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::{APPLIED, Package, SkipReason, Skipped, Status, array_text, unexpected};
+use super::{APPLIED, Package, SkipReason, Skipped, array_text, unexpected};
 use crate::db::DbError;
 use crate::statement;
 
@@ -197,11 +197,15 @@ fn replay(row: &Row, id: Uuid) -> Result<Replay, DbError> {
         .zip(&outcomes)
         .filter_map(|(code, outcome)| match outcome.as_deref() {
             None | Some(APPLIED) => None,
-            Some(reason) => Some(SkipReason::parse(reason).map(|reason| Skipped { code, reason })),
+            Some(reason) => Some(
+                SkipReason::of_word(reason)
+                    .map(|reason| Skipped { code, reason })
+                    .ok_or_else(|| unexpected(format!("outcome {reason}"))),
+            ),
         });
     Ok(Replay {
         id,
-        status: Status::parse(row.try_get("old_status")?)?,
+        status: row.try_get("old_status")?,
         plate: row.try_get("old_plate")?,
         inspection_id: row.try_get("old_inspection_id")?,
         skipped: skipped.collect::<Result<_, _>>()?,

@@ -15,7 +15,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use super::{not_found, storage_failed};
 use crate::context::Context;
 use crate::db::connection::Connection;
-use crate::db::inspections::{self, Pdf, Sources};
+use crate::db::inspections::{self, Pdf};
 use crate::db::renderings;
 use crate::error::ApiError;
 use crate::front_door::Caller;
@@ -40,7 +40,7 @@ pub async fn handle(
 ) -> Result<GetInspectionPdfResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
-    let pdf = inspections::pdf(&client, &Sources::of(&caller.scope), id)
+    let pdf = inspections::pdf(&client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)?;
     let Some(key) = pdf.current_key() else {

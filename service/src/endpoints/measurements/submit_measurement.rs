@@ -39,7 +39,7 @@ pub async fn handle(
     });
     let package = Package {
         id: Uuid::now_v7(),
-        partner_id: caller.scope.partner_id,
+        partner_id: caller.key.partner.id,
         key_id: caller.key.id.to_string(),
         branch_code: branch_code::folded(&body.branch_code),
         plate: plate.clone(),
@@ -141,7 +141,7 @@ fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
         .into_iter()
         .map(|Skipped { code, reason }| SkippedPoint {
             code,
-            reason: SkipReason(reason.as_str().to_owned()),
+            reason: SkipReason(reason.word().to_owned()),
         })
         .collect();
     (!points.is_empty()).then_some(points)
