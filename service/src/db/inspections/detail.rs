@@ -192,7 +192,7 @@ pub async fn find(client: &Connection, grants: &Grants, id: Uuid) -> Result<Opti
     }))
 }
 
-/// The report's PDF: a report has one while it is published and has its public slug (contract 3.1). Whether the stored one
+/// The report's PDF: a report has one while it is published and has its public slug (REP-8). Whether the stored one
 /// still holds is found by the same statement, whatever was changed and however.
 ///
 /// # Errors
