@@ -41,7 +41,7 @@ macro_rules! column {
                 ty: &tokio_postgres::types::Type,
                 out: &mut bytes::BytesMut,
             ) -> Result<tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
-                tokio_postgres::types::ToSql::to_sql(self.word(), ty, out)
+                tokio_postgres::types::ToSql::to_sql(&self.word(), ty, out)
             }
 
             fn accepts(ty: &tokio_postgres::types::Type) -> bool {

@@ -3,8 +3,8 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{DbError, connection::Connection};
 use super::inspections::Visible;
+use super::{DbError, connection::Connection};
 use crate::rules::personal::StoredText;
 use crate::statement;
 

@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{DbError, connection::Connection};
 use super::inspections::Visible;
+use super::{DbError, connection::Connection};
 use crate::rules::personal::StoredText;
 use crate::statement;
 

@@ -27,10 +27,7 @@ pub struct Grants {
 
 impl Grants {
     /// Of organisations with all of their branches, those to come included, and of organisations with some of them.
-    pub fn new(
-        whole: impl IntoIterator<Item = Uuid>,
-        restricted: impl IntoIterator<Item = (Uuid, Vec<Uuid>)>,
-    ) -> Self {
+    pub fn new(whole: impl IntoIterator<Item = Uuid>, restricted: impl IntoIterator<Item = (Uuid, Vec<Uuid>)>) -> Self {
         let restricted: BTreeMap<_, _> = restricted.into_iter().collect();
         Grants {
             whole: whole.into_iter().collect(),
@@ -89,7 +86,10 @@ mod tests {
         assert_eq!(grants.branches(), [id(21), id(22)]);
         assert_eq!(grants.of_organization(id(10)), Some(Grants::new([id(10)], [])));
         let restricted = grants.of_organization(id(20)).unwrap();
-        assert_eq!((restricted.whole(), restricted.branches()), (&[][..], &[id(21), id(22)][..]));
+        assert_eq!(
+            (restricted.whole(), restricted.branches()),
+            (&[][..], &[id(21), id(22)][..])
+        );
         assert!(grants.of_organization(id(30)).unwrap().is_empty());
         assert_eq!(grants.of_organization(id(40)), None);
     }

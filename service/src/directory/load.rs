@@ -8,7 +8,7 @@ use partner_api_signing::Environment;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{AllowlistMode, Grants, Key, Partner, Shares};
+use super::{Grants, Key, Partner, Shares};
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::secrets::MasterKey;

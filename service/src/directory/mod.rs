@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 
 pub use grants::{Grants, Partner};
 
-use crate::db::{DbError, column};
 use crate::db::connection::Connection;
+use crate::db::{DbError, column};
 use crate::secrets::MasterKey;
 
 /// How often the version in the database is compared with the one in memory. A change is in force after this and the

@@ -37,7 +37,13 @@ macro_rules! personal {
         pub struct $name(String);
 
         impl $name {
+            /// Whether there is nothing in it.
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+
             /// For the mode alone.
+            #[allow(dead_code)]
             pub(super) fn stored(&self) -> &str {
                 &self.0
             }
@@ -88,6 +94,9 @@ mod tests {
 
     #[test]
     fn personal_data_is_not_in_what_is_printed_for_debugging() {
-        assert_eq!(format!("{:?}", StoredPlate::from("34ABC123".to_owned())), "StoredPlate([personal])");
+        assert_eq!(
+            format!("{:?}", StoredPlate::from("34ABC123".to_owned())),
+            "StoredPlate([personal])"
+        );
     }
 }

@@ -4,14 +4,12 @@ use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{
-    row::{Columns, Status, Vehicle},
-};
+use super::row::{Columns, Status, Vehicle};
 use crate::{
     db::{DbError, connection::Connection, statement::Statement},
     directory::Grants,
-    rules::{pdf_key, privacy::PiiMode},
     rules::personal::{StoredText, StoredVin},
+    rules::{pdf_key, privacy::PiiMode},
     statement,
 };
 

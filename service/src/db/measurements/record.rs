@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::{APPLIED, Package, SkipReason, Skipped, array_text, unexpected};
+use super::{APPLIED, Package, SkipReason, Skipped, Status, array_text, unexpected};
 use crate::db::DbError;
 use crate::statement;
 
