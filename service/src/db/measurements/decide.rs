@@ -52,6 +52,9 @@ pub(super) struct Decided {
     pub applied: Applied,
 }
 
+/// The form's point and the value's status, or why it is not written.
+type PointOutcome = Result<(Uuid, PointStatus), SkipReason>;
+
 impl TestLine {
     /// Takes the points of a measurement into the form.
     pub fn take(&mut self, measurement_id: Uuid, moment: Moment, points: &[Point]) -> Decided {
@@ -109,7 +112,7 @@ impl TestLine {
     ///
     /// The ratio is decided as if it had been sent, but for a form without the point: then nobody asked for it, and it is
     /// left out without a word. It goes with the power that it is computed from where that is superseded.
-    fn outcomes(&self, moment: Moment, points: &[Point]) -> Vec<(Point, Result<(Uuid, PointStatus), SkipReason>)> {
+    fn outcomes(&self, moment: Moment, points: &[Point]) -> Vec<(Point, PointOutcome)> {
         let outcome = |point: &Point| {
             let known = self.points.get(&point.code).ok_or(SkipReason::UnknownPoint)?;
             let status = threshold::status(point.value, known.bounds.as_ref()).ok_or(SkipReason::NoStatus)?;
