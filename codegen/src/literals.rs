@@ -60,6 +60,7 @@ impl Literals<'_> {
                 let value = value.as_bool().ok_or(NoValue)?;
                 Ok(quote! { #value })
             }
+            Type::Never => Err(NoValue),
             Type::Null => holds(value.is_null()).map(|()| quote! { () }),
             Type::Integer { kind, rules } => {
                 let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));

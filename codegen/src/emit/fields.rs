@@ -18,6 +18,7 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
         Type::Uuid => quote! { uuid::Uuid },
         Type::Boolean => quote! { bool },
         Type::Null => quote! { () },
+        Type::Never => quote! { codegen_runtime::Never },
         Type::Integer { kind, .. } => {
             let kind = format_ident!("{}", kind.name());
             quote! { #kind }

@@ -72,7 +72,14 @@ pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> 
             let helper = helper(inner, &format!("{prefix}Value"), helpers)?;
             Some(quote! { Option::<#helper>::deserialize(deserializer).map(|value| value.map(|value| value.0)) })
         }
-        Type::Boolean | Type::Null | Type::Bytes | Type::Uuid | Type::Boxed(_) | Type::Named(_) | Type::Any => None,
+        Type::Boolean
+        | Type::Null
+        | Type::Never
+        | Type::Bytes
+        | Type::Uuid
+        | Type::Boxed(_)
+        | Type::Named(_)
+        | Type::Any => None,
     }
 }
 
@@ -170,10 +177,13 @@ fn after(items: TokenStream, expression: TokenStream) -> TokenStream {
 
 fn string_rules(rules: &StringRules) -> (TokenStream, TokenStream) {
     let (statics, pattern) = pattern("pattern", rules.pattern.as_ref());
+    let format = rules.format.map(|format| format_ident!("{format:?}"));
+    let format = format.map(|name| quote! { codegen_runtime::Format::#name });
     let stated = [
         count("min_length", rules.min_length),
         count("max_length", rules.max_length),
         pattern,
+        format.map(|format| quote! { format: Some(#format) }),
     ];
     (statics, with_none(quote! { StringRules }, &stated))
 }

@@ -1,6 +1,6 @@
 //! Strings, numbers and their rules.
 
-use codegen_runtime::{NumberRules, Pattern};
+use codegen_runtime::{Format, NumberRules, Pattern};
 
 use super::schema::allow;
 use crate::Problem;
@@ -36,16 +36,17 @@ pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
         Some("date") => plain(node, Type::Date),
         Some("byte") => plain(node, Type::Bytes),
         Some("uuid") => plain(node, Type::Uuid),
-        Some(format @ ("binary" | "time" | "partial-date-time")) => Err(node.refuse(format!(
+        Some(format @ ("binary" | "partial-date-time")) => Err(node.refuse(format!(
             "a string of format `{format}` is not supported here; leave the format out and state a `pattern`"
         ))),
-        _ => {
+        format => {
             allow(node, &["type", "format", "minLength", "maxLength", "pattern"])?;
             let (min_length, max_length) = span(node, "minLength", "maxLength")?;
             Ok(Type::String(StringRules {
                 min_length,
                 max_length,
                 pattern: pattern(node, "pattern")?,
+                format: format.and_then(Format::named),
             }))
         }
     }

@@ -199,7 +199,12 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         return Ok(Type::Named(ident));
     }
     if let Some(place) = node.get("not") {
-        return Err(place.refuse("`not` is not supported; name one type"));
+        // As Dropshot writes a type without values.
+        if place.value().as_object().is_some_and(serde_json::Map::is_empty) {
+            allow(node, &["not"])?;
+            return Ok(Type::Never);
+        }
+        return Err(place.refuse("`not` is supported only as `not: {}`, which no value is; name one type"));
     }
     if is_null(node) {
         allow(node, &["type", "enum"])?;

@@ -255,6 +255,13 @@ fn members_without_a_name_are_kept_or_refused() {
         refused::<ValuesLabels>(json!({ "name": "a", "note": null })),
         "must not be null; leave the member out instead"
     );
+    use formats::server::types::{ValuesClosed, ValuesClosedOther};
+    let closed: ValuesClosed = read(json!({ "a": "b", "c": "x" })).unwrap();
+    assert_eq!(closed.additional_properties["c"], ValuesClosedOther::X);
+    assert_eq!(
+        refused::<ValuesClosed>(json!({ "c": "z" })),
+        "must be one of x, y, is \"z\""
+    );
     assert_eq!(
         refused::<ValuesStrict>(json!({ "x": 1 })),
         "unknown field `x`, expected `name`"
