@@ -200,7 +200,14 @@ fn map_rules(rules: &MapRules) -> (TokenStream, TokenStream) {
 
 fn integer_rules(kind: IntegerKind, rules: &NumberRules<i128>) -> TokenStream {
     let (low, high) = kind.range();
-    number_rules(rules, |value| integer(value.clamp(low, high), kind))
+    // What the type keeps anyway is no rule of its own, and has no literal.
+    let within = |bound: &(i128, bool)| (low..=high).contains(&bound.0);
+    let rules = NumberRules {
+        minimum: rules.minimum.filter(within),
+        maximum: rules.maximum.filter(within),
+        multiple_of: rules.multiple_of,
+    };
+    number_rules(&rules, |value| integer(value, kind))
 }
 
 fn float_rules(rules: &NumberRules<f64>) -> TokenStream {

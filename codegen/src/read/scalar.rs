@@ -97,9 +97,20 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
         let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
         whole.ok_or_else(|| place.refuse("must be a whole number"))
     })?;
-    if let (Some((least, _)), Some((most, _))) = (rules.minimum, rules.maximum)
-        && least > most
-    {
+    let (low, high) = kind.range();
+    let least = rules
+        .minimum
+        .map_or(low, |(bound, exclusive)| bound.saturating_add(exclusive.into()));
+    let most = rules
+        .maximum
+        .map_or(high, |(bound, exclusive)| bound.saturating_sub(exclusive.into()));
+    if least > high || most < low || rules.multiple_of.is_some_and(|unit| unit > high) {
+        let name = kind.name();
+        return Err(node.refuse(format!(
+            "no value of this format, from {low} to {high} (`{name}`), keeps these rules; use a wider format"
+        )));
+    }
+    if least > most {
         return Err(node.refuse(format!("no value can have `minimum: {least}` and `maximum: {most}`")));
     }
     Ok(Type::Integer { kind, rules })
