@@ -377,16 +377,35 @@ pub struct Field {
     pub default: Option<Value>,
     /// `deprecated`
     pub deprecated: bool,
+    /// `readOnly` or `writeOnly`
+    pub one_way: Option<OneWay>,
+    /// Whether its type also travels the way that the member does not go.
+    pub two_way_type: bool,
     /// The member's schema, as in the document.
     pub schema: Value,
     /// The place, for refusals.
     pub pointer: String,
 }
 
+/// Which way a member goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneWay {
+    /// `readOnly`: in responses.
+    Responses,
+    /// `writeOnly`: in requests.
+    Requests,
+}
+
 impl Field {
     /// Whether the Rust field is an `Option`.
     pub fn is_option(&self) -> bool {
-        self.nullable || (!self.required && self.default.is_none())
+        let is_absent = self.one_way.is_some() && self.two_way_type && self.default.is_none();
+        self.nullable || is_absent || (!self.required && self.default.is_none())
+    }
+
+    /// Whether requests may leave the member out.
+    pub fn is_optional_in_requests(&self) -> bool {
+        !self.required || self.one_way == Some(OneWay::Responses)
     }
 }
 

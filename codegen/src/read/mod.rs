@@ -20,7 +20,9 @@ use proc_macro2::Ident;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Tag, Type, TypeDefinition};
+use crate::model::{
+    Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
+};
 use crate::node::Node;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -160,6 +162,15 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     for definition in types {
         definition.in_requests = requests.contains(&definition.ident);
         definition.in_responses = responses.contains(&definition.ident);
+        if let Shape::Struct(object) = &mut definition.shape {
+            for field in &mut object.fields {
+                field.two_way_type = match field.one_way {
+                    Some(OneWay::Responses) => definition.in_requests,
+                    Some(OneWay::Requests) => definition.in_responses,
+                    None => false,
+                };
+            }
+        }
     }
 }
 

@@ -190,6 +190,8 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
         nullable: false,
         default: None,
         deprecated: false,
+        one_way: None,
+        two_way_type: false,
         schema: Value::Null,
         pointer: place.pointer().to_string(),
     })

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::behaviour::{query, read, refused};
-use crate::positive::{formats, nulls, number_enums, rules};
+use crate::positive::{formats, nulls, number_enums, one_way, rules};
 
 #[test]
 fn multiples_and_patterns_are_checked() {
@@ -179,4 +179,29 @@ fn formats_are_checked_and_values_need_no_names() {
         refused::<Values>(json!({ "never": {} })),
         "must not be there: no value is one"
     );
+}
+
+#[test]
+fn members_go_the_way_they_are_declared_to() {
+    use one_way::server::types::Pet;
+    let mut pet: Pet = read(json!({ "name": "Minka", "secret": "xy", "hint": "z" })).unwrap();
+    assert_eq!(
+        (pet.id, pet.secret.as_deref(), pet.hint.as_deref()),
+        (None, Some("xy"), Some("z"))
+    );
+    assert_eq!(refused::<Pet>(json!({ "name": "Minka" })), "missing field `secret`");
+    assert_eq!(
+        refused::<Pet>(json!({ "name": "Minka", "secret": "x" })),
+        "must have at least 2 characters, has 1"
+    );
+    assert_eq!(
+        refused::<Pet>(json!({ "name": "Minka", "secret": null })),
+        "must not be null; leave the member out instead"
+    );
+    assert_eq!(
+        serde_json::to_value(&pet).unwrap_err().to_string(),
+        "a member that is `readOnly` and required must be set"
+    );
+    pet.id = Some(7);
+    assert_eq!(serde_json::to_value(&pet).unwrap(), json!({ "id": 7, "name": "Minka" }));
 }
