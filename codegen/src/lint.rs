@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::Ident;
 
 use crate::Problem;
-use crate::model::{Api, Field, Operation, Shape, Tagging, Type, TypeDefinition};
+use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition};
 use crate::read::PARAMETER;
 
 /// Checks the whole.
@@ -47,9 +47,6 @@ pub fn check(api: &Api) -> Result<(), Problem> {
         let first = shapes.next();
         if shapes.any(|shape| Some(shape) != first) {
             return refuse("all success responses of an operation need the same schema".into());
-        }
-        if operation.method == "GET" && operation.body.is_some() {
-            return refuse("a GET with a body is not supported".into());
         }
     }
     routes(&api.operations)
@@ -120,6 +117,15 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
         &operation.query_parameters,
         &operation.header_parameters,
     ];
+    let form = match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Form(form)) => form.fields.as_slice(),
+        _ => &[],
+    };
+    if let Some(field) = form.iter().find(|field| !is_text(&field.ty, types, 0)) {
+        let reason = "a form's member must be what a parameter may be: text, a number, a boolean, a time, a day, a UUID, \
+                      an enumeration or a `oneOf` of such";
+        return Err(Problem::refused(&field.pointer, reason));
+    }
     for field in all.into_iter().flatten() {
         if matches!(field.ty, Type::Named(_)) && !is_text(&field.ty, types, 0) {
             return Err(Problem::refused(&field.pointer, PARAMETER));

@@ -22,7 +22,7 @@ const DEEPEST: usize = 32;
 pub fn default(field: &Field, types: &[TypeDefinition]) -> Result<Option<TokenStream>, NoValue> {
     let Some(value) = &field.default else { return Ok(None) };
     let expression = Literals { types }.member(field, Some(value), 0)?;
-    Ok(Some(expression).filter(|_| !field.required))
+    Ok(Some(expression).filter(|_| field.is_optional_in_requests()))
 }
 
 struct Literals<'a> {
@@ -32,9 +32,9 @@ struct Literals<'a> {
 impl Literals<'_> {
     /// A member or parameter, which may be absent.
     fn member(&self, field: &Field, value: Option<&Value>, depth: usize) -> Result<TokenStream, NoValue> {
-        let absent = || field.default.as_ref().filter(|_| !field.required);
+        let absent = || field.default.as_ref().filter(|_| field.is_optional_in_requests());
         let expression = match value.or_else(absent) {
-            None if field.is_option() && !field.required => return Ok(quote! { None }),
+            None if field.is_option() && field.is_optional_in_requests() => return Ok(quote! { None }),
             None => return Err(NoValue),
             Some(Value::Null) if field.nullable && field.ty != Type::Any => return Ok(quote! { None }),
             Some(value) => self.value(&field.ty, value, depth + 1)?,
@@ -60,6 +60,7 @@ impl Literals<'_> {
                 let value = value.as_bool().ok_or(NoValue)?;
                 Ok(quote! { #value })
             }
+            Type::Never => Err(NoValue),
             Type::Null => holds(value.is_null()).map(|()| quote! { () }),
             Type::Integer { kind, rules } => {
                 let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));

@@ -83,7 +83,9 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
             Dispatch::Dropshot => emit::Dispatch::Dropshot,
             Dispatch::Calls => emit::Dispatch::Calls,
         };
-        folders.push((folder, emit::server(&api, &cli.root, dispatch)?));
+        let files = emit::server(&api, &cli.root, dispatch);
+        let files = files.map_err(|problem| document.positions.locate(&document.path, problem))?;
+        folders.push((folder, files));
     }
     if let Some(folder) = &cli.client {
         folders.push((folder, emit::client(&document, &api, &cli.root)?));

@@ -19,14 +19,25 @@ pub struct Api {
     pub title: String,
     /// `info.version`
     pub version: String,
-    /// Tags with their descriptions, in the document's order.
-    pub tags: Vec<(String, String)>,
+    /// Tags, in the document's order.
+    pub tags: Vec<Tag>,
     /// Operations, in the document's order.
     pub operations: Vec<Operation>,
     /// The component schemas that become types, in the document's order.
     pub types: Vec<TypeDefinition>,
     /// Error codes (`x-error-codes`), each with its status, in order of first use.
     pub error_codes: Vec<ErrorCode>,
+}
+
+/// A tag.
+#[derive(Debug)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// `description`
+    pub description: String,
+    /// `externalDocs`: the description, and the address.
+    pub external_docs: Option<(Option<String>, String)>,
 }
 
 /// A code that errors carry, and the status it comes with.
@@ -69,6 +80,10 @@ pub struct Operation {
     pub header_parameters: Vec<Field>,
     /// The request body.
     pub body: Option<RequestBody>,
+    /// Whether it opens a websocket.
+    pub websocket: bool,
+    /// `x-dropshot-pagination`
+    pub pagination: Option<Value>,
     /// Success responses, in the document's order; never empty.
     pub successes: Vec<Success>,
     /// Error statuses with their codes; `4XX` and `5XX` are not among them.
@@ -97,15 +112,34 @@ pub struct RequestBody {
 pub enum BodyContent {
     /// JSON of a named type.
     Json(Ident),
+    /// A form (`application/x-www-form-urlencoded`).
+    Form(Form),
     /// Bytes as they are.
     Bytes,
+}
+
+/// A form, whose members arrive as parameters do.
+#[derive(Debug)]
+pub struct Form {
+    /// The members.
+    pub fields: Vec<Field>,
+    /// Whether members that it does not name are refused.
+    pub closed: bool,
+    /// The name of its schema.
+    pub name: String,
+    /// Whether the schema stands in the operation itself.
+    pub inline: bool,
+    /// The schema, as embedded.
+    pub schema: Value,
+    /// The types that the schema refers to.
+    pub refers_to: Vec<Ident>,
 }
 
 /// A success response.
 #[derive(Debug)]
 pub struct Success {
-    /// The HTTP status.
-    pub status: u16,
+    /// The HTTP status; `None` where the handler says it (`default`).
+    pub status: Option<u16>,
     /// `description`
     pub description: String,
     /// What it holds.
@@ -132,10 +166,14 @@ pub struct ResponseHeader {
 pub enum ResponseContent {
     /// Nothing.
     Empty,
-    /// JSON of a named type.
-    Json(Ident),
+    /// JSON of a named type, under this media type.
+    Json(Ident, String),
     /// Bytes of this media type.
     Bytes(String),
+    /// A websocket.
+    Upgraded,
+    /// The whole response is the handler's.
+    Whole,
 }
 
 impl ResponseContent {
@@ -143,8 +181,9 @@ impl ResponseContent {
     pub fn shape(&self) -> String {
         match self {
             ResponseContent::Empty => String::new(),
-            ResponseContent::Json(ident) => ident.to_string(),
-            ResponseContent::Bytes(_) => "bytes".into(),
+            ResponseContent::Json(ident, _) => ident.to_string(),
+            ResponseContent::Bytes(_) | ResponseContent::Whole => "bytes".into(),
+            ResponseContent::Upgraded => "websocket".into(),
         }
     }
 }
@@ -178,7 +217,13 @@ impl TypeDefinition {
     /// The types that its members, alternatives or value have.
     pub fn types(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
         match &self.shape {
-            Shape::Struct(object) => Box::new(object.fields.iter().map(|field| &field.ty)),
+            Shape::Struct(object) => {
+                let kept = match &object.others {
+                    Others::Kept(field) => Some(&**field),
+                    Others::Ignored | Others::Refused => None,
+                };
+                Box::new(object.fields.iter().chain(kept).map(|field| &field.ty))
+            }
             Shape::Union(union) => Box::new(union.alternatives.iter().filter_map(|it| it.content.as_ref())),
             Shape::Newtype(ty) => Box::new(std::iter::once(ty)),
             Shape::Enum(_) => Box::new(std::iter::empty()),
@@ -332,16 +377,35 @@ pub struct Field {
     pub default: Option<Value>,
     /// `deprecated`
     pub deprecated: bool,
+    /// `readOnly` or `writeOnly`
+    pub one_way: Option<OneWay>,
+    /// Whether its type also travels the way that the member does not go.
+    pub two_way_type: bool,
     /// The member's schema, as in the document.
     pub schema: Value,
     /// The place, for refusals.
     pub pointer: String,
 }
 
+/// Which way a member goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneWay {
+    /// `readOnly`: in responses.
+    Responses,
+    /// `writeOnly`: in requests.
+    Requests,
+}
+
 impl Field {
     /// Whether the Rust field is an `Option`.
     pub fn is_option(&self) -> bool {
-        self.nullable || (!self.required && self.default.is_none())
+        let is_absent = self.one_way.is_some() && self.two_way_type && self.default.is_none();
+        self.nullable || is_absent || (!self.required && self.default.is_none())
+    }
+
+    /// Whether requests may leave the member out.
+    pub fn is_optional_in_requests(&self) -> bool {
+        !self.required || self.one_way == Some(OneWay::Responses)
     }
 }
 
@@ -418,6 +482,8 @@ pub enum Type {
     Boolean,
     /// `null` (`enum: [null]`)
     Null,
+    /// No value at all (`not: {}`).
+    Never,
     /// A whole number.
     Integer {
         /// The Rust type.

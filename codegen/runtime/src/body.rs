@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among, shown};
 use crate::{ExactNumber, exact_number};
@@ -197,6 +197,19 @@ pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         }
     }
     deserializer.deserialize_option(Perhaps(nullable, PhantomData))
+}
+
+/// Writes a member that every response has, though requests go without it.
+///
+/// # Errors
+/// When it is not there.
+pub fn set<S: Serializer, T: Serialize>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => Err(serde::ser::Error::custom(
+            "a member that is `readOnly` and required must be set",
+        )),
+    }
 }
 
 /// One of an enumeration's values, read by `parse`.

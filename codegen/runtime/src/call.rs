@@ -103,6 +103,25 @@ pub fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     json::read(&request.body).map_err(Refusal::Body)
 }
 
+/// Reads a form, as parameters are read.
+///
+/// # Errors
+/// For another media type, and for a member that is missing or not what the document says.
+pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    const FORM: &str = "application/x-www-form-urlencoded";
+    let sent = request.headers.get(header::CONTENT_TYPE).map(|value| value.to_str());
+    let essence = match sent {
+        Some(Ok(sent)) => sent.split(';').next().unwrap_or_default().trim(),
+        _ => "",
+    };
+    if !essence.eq_ignore_ascii_case(FORM) {
+        let message = format!("the body must be a form; send the header Content-Type: {FORM}");
+        return Err(Refusal::Parameter(message));
+    }
+    let members: Vec<_> = url::form_urlencoded::parse(&request.body).collect();
+    parameters(members.iter().map(|(name, value)| (name.as_ref(), value.as_ref())))
+}
+
 fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
     const JSON: &str = "application/json";
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
@@ -113,7 +132,8 @@ fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
         .map_err(|_| Refusal::ContentType("invalid content type: it is no text".into()))?;
     // Media types are case-insensitive; their parameters (a charset) say nothing about JSON.
     let essence = sent.split(';').next().unwrap_or_default().trim();
-    match essence.eq_ignore_ascii_case(JSON) {
+    let name = essence.to_ascii_lowercase();
+    match name == JSON || name.starts_with("application/") && name.ends_with("+json") {
         true => Ok(()),
         false => Err(Refusal::ContentType(format!(
             "unsupported content-type: {}",
@@ -217,6 +237,13 @@ mod tests {
         }
     }
 
+    fn sent(body: &'static [u8]) -> Request {
+        Request {
+            body: Bytes::from_static(body),
+            ..Request::default()
+        }
+    }
+
     #[test]
     fn parameters_are_read_as_the_types_they_are_wanted_as() {
         let pets: Pets = query(&request(&[("name", "7"), ("limit", "5"), ("alive", "true")])).unwrap();
@@ -234,9 +261,13 @@ mod tests {
 
     #[test]
     fn a_body_of_another_kind_is_refused_by_name() {
-        let mut request = Request::default();
-        request.body = Bytes::from_static(b"{\"name\":\"a\"}");
-        for taken in [None, Some("application/json"), Some("Application/JSON; charset=utf-8")] {
+        let mut request = sent(b"{\"name\":\"a\"}");
+        for taken in [
+            None,
+            Some("application/json"),
+            Some("Application/JSON; charset=utf-8"),
+            Some("application/vnd.pets+json"),
+        ] {
             request.headers.clear();
             if let Some(value) = taken {
                 request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
@@ -253,9 +284,26 @@ mod tests {
     }
 
     #[test]
+    fn a_form_is_read_as_parameters_are() {
+        let mut request = sent(b"name=a+b%26&limit=5");
+        assert_eq!(
+            form::<Pets>(&request).unwrap_err().to_string(),
+            "the body must be a form; send the header Content-Type: application/x-www-form-urlencoded"
+        );
+        let form_type = "application/x-www-form-urlencoded; charset=utf-8";
+        request.headers.insert(header::CONTENT_TYPE, form_type.parse().unwrap());
+        let pets: Pets = form(&request).unwrap();
+        assert_eq!((pets.name.as_str(), pets.limit), ("a b&", Some(5)));
+        request.body = Bytes::from_static(b"name=a&name=b");
+        assert_eq!(
+            form::<Pets>(&request).unwrap_err().to_string(),
+            "duplicate field `name`"
+        );
+    }
+
+    #[test]
     fn a_refused_body_names_its_place() {
-        let mut request = Request::default();
-        request.body = Bytes::from_static(b"{\"name\":5}");
+        let request = sent(b"{\"name\":5}");
         assert_eq!(
             body::<Pets>(&request).unwrap_err().to_string(),
             "body: name: invalid type: integer `5`, expected a string (line 1, column 9)"

@@ -9,6 +9,7 @@ pub mod body;
 pub mod call;
 pub mod decimal;
 pub mod exact_number;
+pub mod format;
 pub mod json;
 pub mod json_body;
 pub mod param;
@@ -20,9 +21,26 @@ pub mod unions;
 
 pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
+pub use format::Format;
 pub use json_body::JsonBody;
 pub use pattern::Pattern;
 pub use rules::{ArrayRules, MapRules, NumberRules, StringRules};
+
+/// A type without a value (`not: {}`): nothing can be read into it, and nothing written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Never {}
+
+impl<'de> serde::Deserialize<'de> for Never {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(serde::de::Error::custom("must not be there: no value is one"))
+    }
+}
+
+impl serde::Serialize for Never {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        match *self {}
+    }
+}
 
 /// A value that stands in the document as this JSON, which the generator has read before.
 ///

@@ -9,6 +9,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::format::Format;
 use crate::pattern::Pattern;
 
 /// What a string must be like; lengths count characters.
@@ -20,6 +21,8 @@ pub struct StringRules<P = &'static Pattern> {
     pub max_length: Option<usize>,
     /// `pattern`
     pub pattern: Option<P>,
+    /// `format`, where it is one that is checked.
+    pub format: Option<Format>,
 }
 
 /// What an integer or a number must be like.
@@ -61,6 +64,7 @@ impl<P> StringRules<P> {
         min_length: None,
         max_length: None,
         pattern: None,
+        format: None,
     };
 }
 
@@ -104,7 +108,10 @@ impl<P: Borrow<Pattern>> StringRules<P> {
         if let Some(max) = self.max_length.filter(|max| length > *max) {
             return Err(format!("must have at most {max} characters, has {length}"));
         }
-        matches(&self.pattern, value)
+        match self.format {
+            Some(format) if !format.admits(value) => Err(format!("must be {}, is {}", format.expected(), shown(value))),
+            _ => matches(&self.pattern, value),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Each rule's message, at and beyond its bounds.
 
-use codegen_runtime::{ArrayRules, MapRules, NumberRules, Pattern, StringRules};
+use codegen_runtime::{ArrayRules, Format, MapRules, NumberRules, Pattern, StringRules};
 use serde_json::json;
 
 static LETTERS: Pattern = Pattern::new("^[a-z]+$");
@@ -15,7 +15,7 @@ fn strings_count_characters() {
     let rules: StringRules = StringRules {
         min_length: Some(2),
         max_length: Some(3),
-        pattern: None,
+        ..StringRules::NONE
     };
     assert_eq!(problem(rules.check("ı")), "must have at least 2 characters, has 1");
     assert_eq!(problem(rules.check("çığ")), "");
@@ -146,4 +146,55 @@ fn the_same_item_twice_is_found_however_it_is_written() {
         assert_eq!(check(items), twice);
     }
     assert_eq!(problem(ArrayRules::NONE.check_items(&["a", "a"])), "");
+}
+
+#[test]
+fn formats_are_checked() {
+    let cases: [(Format, &[&str], &[&str]); 7] = [
+        (
+            Format::Ipv4,
+            &["192.0.2.1"],
+            &["192.0.2", "192.0.2.256", "01.2.3.4", "::1", ""],
+        ),
+        (
+            Format::Ipv6,
+            &["::1", "2001:DB8::1"],
+            &["1.2.3.4", "fe80::1%eth0", ":1"],
+        ),
+        (Format::Ip, &["::1", "1.2.3.4"], &["1", "x"]),
+        (
+            Format::Hostname,
+            &["localhost", "a-1.example"],
+            &["-a", "a..b", "a_b", "", "a b", "é"],
+        ),
+        (
+            Format::Email,
+            &["a.b+c@example.org", "a@[192.0.2.1]", "a@[IPv6:::1]", "é@example.org"],
+            &["a", "@b", "a@", "a b@c", "a@b@c", ".a@b", "a@-b"],
+        ),
+        (
+            Format::Uri,
+            &["https://example.org/a?b#c", "urn:isbn:1"],
+            &["/a", "example.org", "http://a b", ""],
+        ),
+        (
+            Format::Time,
+            &["09:30:00Z", "23:59:59.5+03:00"],
+            &["09:30", "09:30:00", "25:00:00Z", "09:30:00 03:00"],
+        ),
+    ];
+    for (format, inside, outside) in cases {
+        let rules: StringRules = StringRules {
+            format: Some(format),
+            ..StringRules::NONE
+        };
+        for text in inside {
+            assert_eq!(problem(rules.check(text)), "", "{text}");
+        }
+        for text in outside {
+            let message = format!("must be {}, is {text:?}", format.expected());
+            assert_eq!(problem(rules.check(text)), message);
+        }
+    }
+    assert_eq!(Format::named("password"), None);
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::model::{Field, IntegerKind, Type};
+use crate::model::{Field, IntegerKind, OneWay, Type};
 
 /// The type in Rust.
 pub(super) fn rust_type(ty: &Type) -> TokenStream {
@@ -18,6 +18,7 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
         Type::Uuid => quote! { uuid::Uuid },
         Type::Boolean => quote! { bool },
         Type::Null => quote! { () },
+        Type::Never => quote! { codegen_runtime::Never },
         Type::Integer { kind, .. } => {
             let kind = format_ident!("{}", kind.name());
             quote! { #kind }
@@ -47,6 +48,14 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
 
 /// How a member is written where serde's own way is not the document's.
 pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
+    if field.one_way == Some(OneWay::Requests) {
+        return Some(quote! { #[serde(skip_serializing)] });
+    }
+    // What only responses have is there in every one of them, though requests go without.
+    let is_set = field.required && !field.nullable && field.is_option();
+    if is_set && !matches!(field.ty, Type::Decimal { .. }) {
+        return Some(quote! { #[serde(serialize_with = "codegen_runtime::body::set")] });
+    }
     let absent = (!field.required).then(|| quote! { #[serde(skip_serializing_if = "Option::is_none")] });
     let absent = absent.filter(|_| field.is_option());
     let decimal = decimal_attribute(&field.ty, field.is_option());

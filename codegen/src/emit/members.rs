@@ -126,7 +126,7 @@ impl<'a> Writer<'a> {
                     .push(quote! { pub(super) fn #function() -> #ty { #default } });
                 let path = format!("{module}::{function}");
                 attributes.push(quote! { #[serde(default = #path)] });
-            } else if !field.required {
+            } else if field.is_optional_in_requests() {
                 attributes.push(quote! { #[serde(default)] });
             }
         }

@@ -74,7 +74,7 @@ pub enum Dispatch {
 /// The server's files.
 ///
 /// # Errors
-/// A defect of the generator.
+/// What only Dropshot's server can do, where another is asked for; a defect of the generator.
 pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, Problem> {
     let dispatched = match dispatch {
         Dispatch::Dropshot => file(
@@ -85,7 +85,7 @@ pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, P
         Dispatch::Calls => file(
             "calls.rs",
             "The operations as a table of functions.",
-            calls::tokens(api, &root.tokens()),
+            calls::tokens(api, &root.tokens())?,
         )?,
     };
     Ok(vec![

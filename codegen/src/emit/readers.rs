@@ -72,7 +72,14 @@ pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> 
             let helper = helper(inner, &format!("{prefix}Value"), helpers)?;
             Some(quote! { Option::<#helper>::deserialize(deserializer).map(|value| value.map(|value| value.0)) })
         }
-        Type::Boolean | Type::Null | Type::Bytes | Type::Uuid | Type::Boxed(_) | Type::Named(_) | Type::Any => None,
+        Type::Boolean
+        | Type::Null
+        | Type::Never
+        | Type::Bytes
+        | Type::Uuid
+        | Type::Boxed(_)
+        | Type::Named(_)
+        | Type::Any => None,
     }
 }
 
@@ -170,10 +177,13 @@ fn after(items: TokenStream, expression: TokenStream) -> TokenStream {
 
 fn string_rules(rules: &StringRules) -> (TokenStream, TokenStream) {
     let (statics, pattern) = pattern("pattern", rules.pattern.as_ref());
+    let format = rules.format.map(|format| format_ident!("{format:?}"));
+    let format = format.map(|name| quote! { codegen_runtime::Format::#name });
     let stated = [
         count("min_length", rules.min_length),
         count("max_length", rules.max_length),
         pattern,
+        format.map(|format| quote! { format: Some(#format) }),
     ];
     (statics, with_none(quote! { StringRules }, &stated))
 }
@@ -190,7 +200,14 @@ fn map_rules(rules: &MapRules) -> (TokenStream, TokenStream) {
 
 fn integer_rules(kind: IntegerKind, rules: &NumberRules<i128>) -> TokenStream {
     let (low, high) = kind.range();
-    number_rules(rules, |value| integer(value.clamp(low, high), kind))
+    // What the type keeps anyway is no rule of its own, and has no literal.
+    let within = |bound: &(i128, bool)| (low..=high).contains(&bound.0);
+    let rules = NumberRules {
+        minimum: rules.minimum.filter(within),
+        maximum: rules.maximum.filter(within),
+        multiple_of: rules.multiple_of,
+    };
+    number_rules(&rules, |value| integer(value, kind))
 }
 
 fn float_rules(rules: &NumberRules<f64>) -> TokenStream {

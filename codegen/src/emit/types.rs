@@ -7,7 +7,7 @@ use quote::quote;
 use serde_json::{Map, Value, json};
 
 use super::{derived, docs, enumerations, fields, imports, members, readers, unions};
-use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition};
+use crate::model::{Api, BodyContent, Field, Form, Operation, Others, Shape, Struct, Type, TypeDefinition};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
@@ -45,13 +45,14 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 
 /// The types that travel, and those that only their schemas refer to (a part of an `allOf` is no member's type).
 fn needed(api: &Api) -> Vec<&TypeDefinition> {
-    let mut idents: BTreeSet<&Ident> = BTreeSet::new();
+    let mut idents: BTreeSet<Ident> = BTreeSet::new();
     loop {
         let before = idents.len();
         for definition in &api.types {
             if definition.in_requests || definition.in_responses || idents.contains(&definition.ident) {
-                idents.insert(&definition.ident);
-                idents.extend(&definition.refers_to);
+                idents.insert(definition.ident.clone());
+                idents.extend(definition.refers_to.iter().cloned());
+                definition.mentioned(&mut idents);
             }
         }
         if idents.len() == before {
@@ -209,7 +210,7 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
             let schema = schema_tokens(
                 &ident,
                 &ident.to_string(),
-                &parameters_schema(parameters),
+                &parameters_schema(parameters, operation.pagination.as_ref().filter(|_| what == "query")),
                 &referred(parameters, api),
                 false,
             );
@@ -221,7 +222,28 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
                 #schema
             }
         });
-    quote! { #(#all)* }
+    let form = match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Form(of)) => Some(form(operation, of, api)),
+        _ => None,
+    };
+    quote! { #(#all)* #form }
+}
+
+/// A form is read as parameters are, and has its schema in the document.
+fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
+    let ident = derived(&operation.id, "Form");
+    let about = docs(&format!("The form that `{}` takes.", operation.id));
+    let (members, readers) = members::parameters(&ident, &form.fields, api);
+    let refuse = form.closed.then(|| quote! { #[serde(deny_unknown_fields)] });
+    let schema = schema_tokens(&ident, &form.name, &form.schema, &form.refers_to, form.inline);
+    quote! {
+        #about
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #refuse
+        pub struct #ident { #(#members),* }
+        #readers
+        #schema
+    }
 }
 
 fn referred(parameters: &[Field], api: &Api) -> Vec<Ident> {
@@ -238,7 +260,7 @@ fn referred(parameters: &[Field], api: &Api) -> Vec<Ident> {
     all
 }
 
-fn parameters_schema(parameters: &[Field]) -> Value {
+fn parameters_schema(parameters: &[Field], pagination: Option<&Value>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in parameters {
@@ -254,5 +276,10 @@ fn parameters_schema(parameters: &[Field]) -> Value {
             required.push(parameter.name.clone());
         }
     }
-    json!({ "type": "object", "properties": properties, "required": required })
+    let mut schema = json!({ "type": "object", "properties": properties, "required": required });
+    if let Some(pagination) = pagination {
+        // By which Dropshot knows the parameters of a list that comes in pages.
+        schema["x-dropshot-pagination-param"] = pagination.clone();
+    }
+    schema
 }

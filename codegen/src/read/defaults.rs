@@ -2,7 +2,7 @@
 
 use crate::Problem;
 use crate::literals;
-use crate::model::{Operation, Shape, TypeDefinition};
+use crate::model::{BodyContent, Operation, Shape, TypeDefinition};
 
 /// Checks every default.
 ///
@@ -20,7 +20,13 @@ pub fn check(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), P
             &operation.header_parameters,
         ]
     });
-    for field in members.chain(parameters).flatten() {
+    let forms = operations
+        .iter()
+        .filter_map(|operation| match &operation.body.as_ref()?.content {
+            BodyContent::Form(form) => Some(&form.fields),
+            _ => None,
+        });
+    for field in members.chain(parameters).chain(forms).flatten() {
         if let (Some(default), Err(literals::NoValue)) = (&field.default, literals::default(field, types)) {
             let reason = format!("the default {default} is not a value of this schema");
             return Err(Problem::refused(&format!("{}/default", field.pointer), reason));

@@ -1,5 +1,7 @@
 //! Enumerations: closed sets of texts, numbers or booleans.
 
+use proc_macro2::Ident;
+
 use super::schema::{allow, docs};
 use super::{names, scalar};
 use crate::Problem;
@@ -29,7 +31,7 @@ pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
         let wrong = || item.refuse(format!("must be a value of the enumeration's type `{}`", type_of(kind)));
         let value = kind.text(item.value()).ok_or_else(wrong)?;
         variants.push(Variant {
-            ident: names::variant_name(&spelled(&value, kind), &item)?,
+            ident: named(&spelled(&value, kind), &variants, &item),
             value,
             docs: String::new(),
         });
@@ -54,12 +56,37 @@ fn spelled(value: &str, kind: EnumerationKind) -> String {
     }
 }
 
+/// The Rust name of a value. Values are the document's to choose: one of which no name can be made, or the name of
+/// another, is counted.
+fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
+    let is_new = |ident: &Ident| !others.iter().any(|other| other.ident == *ident);
+    let ident = names::variant_name(spelled, node).ok();
+    let base = match &ident {
+        Some(ident) => ident.to_string(),
+        None => "Value".to_string(),
+    };
+    if let Some(ident) = ident.filter(is_new) {
+        return ident;
+    }
+    let mut count = others.len() + 1;
+    loop {
+        let ident = quote::format_ident!("{base}{count}");
+        if is_new(&ident) {
+            return ident;
+        }
+        count += 1;
+    }
+}
+
 fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<Enumeration, Problem> {
     if variants.is_empty() {
         return Err(node.refuse("an enumeration needs at least one value"));
     }
-    let named = variants.iter().map(|variant| (variant.value.as_str(), &variant.ident));
-    names::distinct(named, node)?;
+    for (index, variant) in variants.iter().enumerate() {
+        if variants[..index].iter().any(|other| other.value == variant.value) {
+            return Err(node.refuse(format!("the value `{}` occurs twice", variant.value)));
+        }
+    }
     Ok(Enumeration { kind, variants })
 }
 
@@ -85,10 +112,13 @@ pub fn documented(node: &Node<'_>) -> Result<Option<Enumeration>, Problem> {
             return Ok(None);
         }
         kind = Some(part.kind);
-        all.extend(part.variants.into_iter().map(|variant| Variant {
-            docs: about.clone(),
-            ..variant
-        }));
+        for variant in part.variants {
+            all.push(Variant {
+                ident: named(&spelled(&variant.value, part.kind), &all, &item),
+                docs: about.clone(),
+                ..variant
+            });
+        }
     }
     let Some(kind) = kind else { return Ok(None) };
     allow(node, &["oneOf"])?;

@@ -20,7 +20,9 @@ use proc_macro2::Ident;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Type, TypeDefinition};
+use crate::model::{
+    Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
+};
 use crate::node::Node;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -62,8 +64,16 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
     let mut tags = Vec::new();
     if let Some(node) = root.get("tags") {
         for tag in node.items()? {
-            let name = tag.need("name")?.text()?.to_string();
-            tags.push((name, tag.text_of("description")?.unwrap_or_default().trim().to_string()));
+            let docs = tag.get("externalDocs");
+            let external_docs = docs.map(|docs| {
+                let description = docs.text_of("description")?.map(ToString::to_string);
+                Ok((description, docs.need("url")?.text()?.to_string()))
+            });
+            tags.push(Tag {
+                name: tag.need("name")?.text()?.to_string(),
+                description: tag.text_of("description")?.unwrap_or_default().trim().to_string(),
+                external_docs: external_docs.transpose()?,
+            });
         }
     }
     let error_codes = error_codes(&operations)?;
@@ -123,17 +133,22 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         {
             requests.insert(ident.clone());
         }
+        let form = match operation.body.as_ref().map(|body| &body.content) {
+            Some(BodyContent::Form(form)) => form.fields.as_slice(),
+            _ => &[],
+        };
         for parameter in operation
             .path_parameters
             .iter()
             .chain(&operation.query_parameters)
             .chain(&operation.header_parameters)
+            .chain(form)
         {
             parameter.ty.mentioned(&mut requests);
         }
         responses.extend(operation.error_types.iter().cloned());
         for success in &operation.successes {
-            if let ResponseContent::Json(ident) = &success.content {
+            if let ResponseContent::Json(ident, _) = &success.content {
                 responses.insert(ident.clone());
             }
         }
@@ -147,6 +162,15 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     for definition in types {
         definition.in_requests = requests.contains(&definition.ident);
         definition.in_responses = responses.contains(&definition.ident);
+        if let Shape::Struct(object) = &mut definition.shape {
+            for field in &mut object.fields {
+                field.two_way_type = match field.one_way {
+                    Some(OneWay::Responses) => definition.in_requests,
+                    Some(OneWay::Requests) => definition.in_responses,
+                    None => false,
+                };
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Strings, numbers and their rules.
 
-use codegen_runtime::{NumberRules, Pattern};
+use codegen_runtime::{Format, NumberRules, Pattern};
 
 use super::schema::allow;
 use crate::Problem;
@@ -36,16 +36,17 @@ pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
         Some("date") => plain(node, Type::Date),
         Some("byte") => plain(node, Type::Bytes),
         Some("uuid") => plain(node, Type::Uuid),
-        Some(format @ ("binary" | "time" | "partial-date-time")) => Err(node.refuse(format!(
+        Some(format @ ("binary" | "partial-date-time")) => Err(node.refuse(format!(
             "a string of format `{format}` is not supported here; leave the format out and state a `pattern`"
         ))),
-        _ => {
+        format => {
             allow(node, &["type", "format", "minLength", "maxLength", "pattern"])?;
             let (min_length, max_length) = span(node, "minLength", "maxLength")?;
             Ok(Type::String(StringRules {
                 min_length,
                 max_length,
                 pattern: pattern(node, "pattern")?,
+                format: format.and_then(Format::named),
             }))
         }
     }
@@ -96,9 +97,20 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
         let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
         whole.ok_or_else(|| place.refuse("must be a whole number"))
     })?;
-    if let (Some((least, _)), Some((most, _))) = (rules.minimum, rules.maximum)
-        && least > most
-    {
+    let (low, high) = kind.range();
+    let least = rules
+        .minimum
+        .map_or(low, |(bound, exclusive)| bound.saturating_add(exclusive.into()));
+    let most = rules
+        .maximum
+        .map_or(high, |(bound, exclusive)| bound.saturating_sub(exclusive.into()));
+    if least > high || most < low || rules.multiple_of.is_some_and(|unit| unit > high) {
+        let name = kind.name();
+        return Err(node.refuse(format!(
+            "no value of this format, from {low} to {high} (`{name}`), keeps these rules; use a wider format"
+        )));
+    }
+    if least > most {
         return Err(node.refuse(format!("no value can have `minimum: {least}` and `maximum: {most}`")));
     }
     Ok(Type::Integer { kind, rules })

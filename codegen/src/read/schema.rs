@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::embed::{embedded, references};
 use super::{enumerations, names, object, scalar, union};
 use crate::Problem;
-use crate::model::{Field, MapRules, Shape, Type, TypeDefinition};
+use crate::model::{Field, MapRules, OneWay, Shape, Type, TypeDefinition};
 use crate::node::Node;
 
 /// What may stand beside any keyword and changes nothing in Rust.
@@ -178,9 +178,21 @@ pub fn field(
         nullable: node.flag("nullable")? || may_be_null(node)?,
         default,
         deprecated: node.flag("deprecated")?,
+        one_way: one_way(node)?,
+        two_way_type: false,
         schema: embedded(node.value()),
         pointer: node.pointer().to_string(),
     })
+}
+
+fn one_way(node: &Node<'_>) -> Result<Option<OneWay>, Problem> {
+    let is_said = |key: &str| Ok(said(node, key)?.is_some_and(|place| place.value() == &Value::Bool(true)));
+    match (is_said("readOnly")?, is_said("writeOnly")?) {
+        (true, true) => Err(node.refuse("a member cannot be both `readOnly` and `writeOnly`")),
+        (true, false) => Ok(Some(OneWay::Responses)),
+        (false, true) => Ok(Some(OneWay::Requests)),
+        (false, false) => Ok(None),
+    }
 }
 
 /// The type of the schema at `node`; `proposed` names it if it has no name and needs one.
@@ -199,7 +211,12 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         return Ok(Type::Named(ident));
     }
     if let Some(place) = node.get("not") {
-        return Err(place.refuse("`not` is not supported; name one type"));
+        // As Dropshot writes a type without values.
+        if place.value().as_object().is_some_and(serde_json::Map::is_empty) {
+            allow(node, &["not"])?;
+            return Ok(Type::Never);
+        }
+        return Err(place.refuse("`not` is supported only as `not: {}`, which no value is; name one type"));
     }
     if is_null(node) {
         allow(node, &["type", "enum"])?;

@@ -255,6 +255,13 @@ fn members_without_a_name_are_kept_or_refused() {
         refused::<ValuesLabels>(json!({ "name": "a", "note": null })),
         "must not be null; leave the member out instead"
     );
+    use formats::server::types::{ValuesClosed, ValuesClosedOther};
+    let closed: ValuesClosed = read(json!({ "a": "b", "c": "x" })).unwrap();
+    assert_eq!(closed.additional_properties["c"], ValuesClosedOther::X);
+    assert_eq!(
+        refused::<ValuesClosed>(json!({ "c": "z" })),
+        "must be one of x, y, is \"z\""
+    );
     assert_eq!(
         refused::<ValuesStrict>(json!({ "x": 1 })),
         "unknown field `x`, expected `name`"
@@ -277,6 +284,7 @@ fn numbers_times_and_bytes_are_within_their_types() {
     assert_eq!(number("i16", json!(6)), "must be from -5 to 5, is 6");
     assert_eq!(number("i64", json!(10)), "must be less than 10, is 10");
     assert_eq!(number("open", json!(1)), "must be more than 0 and less than 1, is 1");
+    assert_eq!(number("far", json!(255)), "accepted");
     assert_eq!(number("i8", json!(128)), "invalid value: integer `128`, expected i8");
     assert_eq!(number("u8", json!(-1)), "invalid value: integer `-1`, expected u8");
 

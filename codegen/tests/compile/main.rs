@@ -13,6 +13,7 @@ mod positive;
 mod round_trip;
 mod stub;
 
+mod answers;
 mod behaviour;
 mod over_http;
 mod round_trips;

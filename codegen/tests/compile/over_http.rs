@@ -8,16 +8,16 @@ use crate::positive;
 use crate::stub::context::Context;
 
 /// What a handler of a fixture answers: the request has come through.
-const REACHED: (u16, &str) = (404, "Not Found");
+pub const REACHED: (u16, &str) = (404, "Not Found");
 
 /// A fixture as it serves.
-struct Served {
-    server: HttpServer<Context>,
-    client: reqwest::Client,
+pub struct Served {
+    pub server: HttpServer<Context>,
+    pub client: reqwest::Client,
 }
 
 impl Served {
-    fn new(description: fn() -> Result<ApiDescription<Context>, ApiDescriptionBuildErrors>) -> Self {
+    pub fn new(description: fn() -> Result<ApiDescription<Context>, ApiDescriptionBuildErrors>) -> Self {
         let log = ConfigLogging::StderrTerminal {
             level: ConfigLoggingLevel::Critical,
         };
@@ -37,7 +37,7 @@ impl Served {
     }
 
     /// The answer's status and message to a body of JSON.
-    async fn send(&self, method: reqwest::Method, path: &str, body: impl Into<Vec<u8>>) -> (u16, String) {
+    pub async fn send(&self, method: reqwest::Method, path: &str, body: impl Into<Vec<u8>>) -> (u16, String) {
         let url = format!("http://{}{path}", self.server.local_addr());
         let request = self
             .client

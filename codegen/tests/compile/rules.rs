@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::behaviour::{query, read, refused};
-use crate::positive::{nulls, number_enums, rules};
+use crate::positive::{formats, nulls, number_enums, one_way, rules};
 
 #[test]
 fn multiples_and_patterns_are_checked() {
@@ -139,4 +139,69 @@ fn numbers_may_be_a_closed_set() {
         query::<PutValuesQuery>("scale=3").unwrap_err(),
         "scale: must be one of 0.5, 1, 2.5, is \"3\""
     );
+}
+
+#[test]
+fn formats_are_checked_and_values_need_no_names() {
+    use formats::server::types::{Operator, PutValuesQuery, Values};
+    for (name, inside, outside, expected) in [
+        ("v4", "192.0.2.1", "::1", "an IPv4 address such as 192.0.2.1"),
+        ("v6", "::1", "192.0.2.1", "an IPv6 address such as 2001:db8::1"),
+        ("ip", "::1", "localhost", "an IP address"),
+        ("host", "example.org", "a_b", "a host name"),
+        ("mail", "ada@example.org", "ada", "an e-mail address"),
+        ("link", "https://example.org", "/here", "a URI with its scheme"),
+        ("at", "09:30:00Z", "09:30", "a time with an offset, such as 09:30:00Z"),
+    ] {
+        assert!(read::<Values>(json!({ name: inside })).is_ok(), "{name}");
+        let message = format!("must be {expected}, is {outside:?}");
+        assert_eq!(refused::<Values>(json!({ name: outside })), message);
+    }
+    // Nothing is known of which values there are.
+    assert!(read::<Values>(json!({ "secret": "" })).is_ok());
+    assert_eq!(
+        query::<PutValuesQuery>("from=x").unwrap_err(),
+        "from: must be an IPv4 address such as 192.0.2.1, is \"x\""
+    );
+    for (value, operator) in [
+        ("<", Operator::Value1),
+        ("", Operator::Value3),
+        ("<=", Operator::Value4),
+    ] {
+        assert_eq!(read(json!(value)), Ok(operator));
+    }
+    assert!(read::<Values>(json!({ "order": "ASC" })).is_ok());
+    assert_eq!(
+        refused::<Values>(json!({ "order": "aSC" })),
+        "must be one of asc, ASC, Asc, is \"aSC\""
+    );
+    assert_eq!(
+        refused::<Values>(json!({ "never": {} })),
+        "must not be there: no value is one"
+    );
+}
+
+#[test]
+fn members_go_the_way_they_are_declared_to() {
+    use one_way::server::types::Pet;
+    let mut pet: Pet = read(json!({ "name": "Minka", "secret": "xy", "hint": "z" })).unwrap();
+    assert_eq!(
+        (pet.id, pet.secret.as_deref(), pet.hint.as_deref()),
+        (None, Some("xy"), Some("z"))
+    );
+    assert_eq!(refused::<Pet>(json!({ "name": "Minka" })), "missing field `secret`");
+    assert_eq!(
+        refused::<Pet>(json!({ "name": "Minka", "secret": "x" })),
+        "must have at least 2 characters, has 1"
+    );
+    assert_eq!(
+        refused::<Pet>(json!({ "name": "Minka", "secret": null })),
+        "must not be null; leave the member out instead"
+    );
+    assert_eq!(
+        serde_json::to_value(&pet).unwrap_err().to_string(),
+        "a member that is `readOnly` and required must be set"
+    );
+    pet.id = Some(7);
+    assert_eq!(serde_json::to_value(&pet).unwrap(), json!({ "id": 7, "name": "Minka" }));
 }
