@@ -170,7 +170,7 @@ pub(super) mod tests {
         let batch = queue.next().await.expect("a batch");
         assert_eq!(
             names(&batch),
-            ["a1", "c1", "b1", "a2", "b2", "a3", "a4"],
+            ["a1", "b1", "c1", "a2", "b2", "a3", "a4"],
             "in front of what came later"
         );
         queue.close();
