@@ -47,7 +47,7 @@ use address::TrustedProxies;
 /// The path under which everything is signed.
 pub const API_ROOT: &str = "/api/v1/partner";
 
-/// One MB of the contract's section 8: bytes of the largest admitted body.
+/// Bytes of the largest admitted body: 1 MB (REQ-6).
 pub const MAX_BODY_BYTES: usize = 1_048_576;
 
 /// Bounds of the front door that an operator can set.

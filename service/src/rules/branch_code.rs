@@ -2,7 +2,7 @@
 
 use super::fold::fold;
 
-/// The form in which branch codes are compared and which `branches.code_folded` holds (contract 2.10, 4.3).
+/// The form in which branch codes are compared and which `branches.code_folded` holds (MEA-1).
 ///
 /// Letter case is ignored as Turkish keyboards mean it; everything else counts, spaces included.
 pub fn folded(code: &str) -> String {

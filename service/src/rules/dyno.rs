@@ -1,4 +1,4 @@
-//! The dynamometer's computed point (contract 2.10, rule 3).
+//! The dynamometer's computed point (MEA-9).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 

@@ -1,4 +1,4 @@
-//! Which of two device values for a point is the newer one (contract 4.3; decisions: a point that already has a value).
+//! Which of two device values for a point is the newer one (MEA-8).
 
 use chrono::{DateTime, Utc};
 

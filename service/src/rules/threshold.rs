@@ -1,4 +1,4 @@
-//! Device values to statuses: an organisation's bounds decide, the device does not (contract 2.10, rule 4).
+//! Device values to statuses: an organisation's bounds decide, the device does not (MEA-12).
 
 use rust_decimal::Decimal;
 

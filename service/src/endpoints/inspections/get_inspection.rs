@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections/{id}`: one report (contract 2.7).
+//! `GET /api/v1/partner/inspections/{id}`: one report (REP-1, REP-12).
 
 use super::{not_found, vehicle};
 use crate::context::Context;

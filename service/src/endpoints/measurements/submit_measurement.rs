@@ -1,4 +1,4 @@
-//! `POST /api/v1/partner/test-line/measurements`: a package of device values, recorded once (contract 2.10, 4.3).
+//! `POST /api/v1/partner/test-line/measurements`: a package of device values, recorded once (MEA-4, MEA-10).
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
