@@ -61,6 +61,7 @@ async fn what_was_stored_is_there_after_a_restart() {
     postgres.stop().await;
 }
 
+/// KEY-2
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_servers_processes_inherit_nothing_of_our_environment() {

@@ -72,6 +72,7 @@ fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Vec<u8> {
     }
 }
 
+/// SIG-4, SIG-6
 #[test]
 fn every_query_vector_has_the_canonical_form_it_names() {
     let vectors = vectors().query_vectors;
@@ -112,6 +113,7 @@ fn every_malformed_query_is_refused_where_it_is_malformed() {
     }
 }
 
+/// SIG-2, SIG-3, SIG-6
 #[test]
 fn every_request_vector_is_signed_as_it_says() {
     let vectors = vectors().request_vectors;

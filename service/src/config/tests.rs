@@ -158,6 +158,7 @@ fn every_option_is_understood_in_all_three_layers() {
     assert_eq!(table.len(), known - 1 + 1);
 }
 
+/// KEY-2
 #[test]
 fn nothing_printed_shows_a_secret() {
     let layer = file(

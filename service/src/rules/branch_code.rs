@@ -13,6 +13,7 @@ pub fn folded(code: &str) -> String {
 mod tests {
     use super::folded;
 
+    /// MEA-1
     #[test]
     fn codes_that_differ_in_case_alone_are_equal() {
         for code in ["izm-01", "IZM-01", "İZM-01", "ızm-01", "Izm-01"] {

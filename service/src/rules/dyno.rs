@@ -28,6 +28,7 @@ mod tests {
 
     use super::ratio;
 
+    /// MEA-9
     #[test]
     fn the_ratio_has_two_decimals_rounded_half_up() {
         let table = [

@@ -27,6 +27,7 @@ mod tests {
 
     use super::{Moment, is_superseded};
 
+    /// MEA-8
     #[test]
     fn the_value_measured_later_stands_and_at_equal_times_the_later_arrival() {
         let at = |second| DateTime::from_timestamp(second, 0).expect("a time");

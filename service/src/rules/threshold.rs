@@ -93,6 +93,7 @@ mod tests {
         }
     }
 
+    /// MEA-12
     #[test]
     fn the_whole_table() {
         let at_least = bounds("60", "", "40", "");

@@ -172,6 +172,7 @@ mod tests {
         }
     }
 
+    /// REP-9
     #[test]
     fn amounts_keep_their_two_decimals() {
         let answer = serde_json::to_value(inspection(detail(PiiMode::None), "http://localhost")).unwrap();
