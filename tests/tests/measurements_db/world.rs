@@ -1,9 +1,6 @@
 //! A database with one organisation, its test-line form, one branch, and a partner.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, Object, Pool};
@@ -12,11 +9,10 @@ use partner_api::db::measurements::{
     self, Applied, Branch, NewMeasurement, Point, Replay, SkipReason, Skipped, Submitted,
 };
 use partner_api::db::thresholds;
-use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
 use partner_api::rules::plate::Plate;
 use partner_api::rules::threshold::Bounds;
+use partner_api_tests::cluster::Database;
 use rust_decimal::Decimal;
-use tempfile::TempDir;
 use tokio_postgres::NoTls;
 use uuid::Uuid;
 
@@ -29,37 +25,18 @@ pub struct World {
     pub partner: Uuid,
     pub branch: Branch,
     template: Uuid,
-    // Dropped last, the server first.
-    _postgres: EmbeddedPostgres,
-    _folder: TempDir,
+    // Dropped last.
+    _database: Database,
 }
 
 impl World {
     pub async fn new() -> Self {
-        let folder = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in("/tmp")
-            .unwrap();
-        let options = Options {
-            durable: false,
-            max_connections: 10,
-            ..Options::default()
-        };
-        let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
-        let pool = Pool::builder(Manager::new(postgres.config(), NoTls))
+        let database = Database::without_rows().await;
+        let pool = Pool::builder(Manager::new(database.config(), NoTls))
             .max_size(8)
             .build()
             .unwrap();
         let client = pool.get().await.unwrap();
-        let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
-        let mut files: Vec<_> = fs::read_dir(migrations)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        files.sort();
-        for file in files {
-            client.batch_execute(&fs::read_to_string(file).unwrap()).await.unwrap();
-        }
         let (partner, template) = (Uuid::now_v7(), Uuid::now_v7());
         client
             .execute("INSERT INTO partners (id, name) VALUES ($1, 'maker')", &[&partner])
@@ -85,8 +62,7 @@ impl World {
             partner,
             branch,
             template,
-            _postgres: postgres,
-            _folder: folder,
+            _database: database,
         };
         for code in ["SLIP_FRONT", "DYNO_MEASURED_HP", "SUSP_FRONT_LEFT"] {
             world.add_point(code).await;
