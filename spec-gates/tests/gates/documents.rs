@@ -7,12 +7,13 @@ use crate::contracts::root;
 /// A document, where its paths may start, and the words that look like paths and are none.
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.
     ("ARCHITECTURE.md", &["", "service/src", "service/src/generated"], &[]),
     ("CONTRIBUTING.md", &["", "service/src"], &[]),
+    ("SECURITY.md", &[""], &[]),
     ("spec/README.md", &["spec", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
     (
