@@ -1,0 +1,130 @@
+//! What is asked of the service: ratios to the yardsticks of the same round, and the bar for each.
+
+use crate::measure::{QUIET_LIST, Results};
+
+/// A line of the table of bars.
+pub struct Line {
+    /// What is compared.
+    pub name: String,
+    /// Least, middle and greatest of the rounds.
+    pub values: [f64; 3],
+    /// What is asked, in words.
+    pub bar: String,
+    /// Whether the middle of the rounds meets it.
+    pub met: bool,
+}
+
+/// The lines for what was measured.
+pub fn lines(results: &Results) -> Vec<Line> {
+    let rates = |name: &str| results.rates.get(name).map(Vec::as_slice).unwrap_or_default();
+    let mut lines = Vec::new();
+    let mut at_least = |name: &str, values: Vec<f64>, bar: f64| {
+        if let Some(values) = spread(&values) {
+            lines.push(Line {
+                name: name.to_owned(),
+                values,
+                bar: format!("≥ {bar:.2}"),
+                met: values[1] >= bar,
+            });
+        }
+    };
+    let over = |name: &str, other: &str| ratios(rates(name), rates(other));
+    at_least("health ÷ hello", over("health", "hello"), 0.60);
+    at_least("organizations ÷ hello", over("organizations", "hello"), 0.30);
+    for (name, sql) in [
+        ("list", "sql-list"),
+        ("detail", "sql-detail"),
+        ("forms", "sql-forms"),
+        ("photos", "sql-photos"),
+    ] {
+        // What statement and HTTP would take one after the other.
+        let bounds: Vec<f64> = rates(sql)
+            .iter()
+            .zip(rates("hello"))
+            .map(|(sql, hello)| 1.0 / (1.0 / sql + 1.0 / hello))
+            .collect();
+        at_least(&format!("{name} ÷ its sum bound"), ratios(rates(name), &bounds), 0.75);
+    }
+    at_least("pending ÷ sql-insert", over("pending", "sql-insert"), 0.50);
+    at_least("applied ÷ sql-applied", over("applied", "sql-applied"), 0.60);
+    for name in ["wrong-signature", "replay", "over-limit"] {
+        at_least(&format!("{name} ÷ list"), over(name, "list"), 3.0);
+    }
+    at_least("list ÷ list-without-log", over("list", QUIET_LIST), 0.95);
+    lines.extend(applied_to_one(results));
+    for name in ["pending", "applied"] {
+        if let Some(flushes) = results.flushes.get(name) {
+            lines.push(Line {
+                name: format!("flushes a request, {name}"),
+                values: [*flushes; 3],
+                bar: "≤ 0.10".to_owned(),
+                met: *flushes <= 0.10,
+            });
+        }
+    }
+    lines
+}
+
+/// 64 clients at one report: none turned away, and a thousand a second, or what its row's lock lets through.
+fn applied_to_one(results: &Results) -> Option<Line> {
+    let values = spread(results.rates.get("applied-one")?)?;
+    let samples = results.samples.get("applied-one")?;
+    let refused: u64 = samples.iter().flat_map(|sample| sample.others.values()).sum();
+    let lock = results.rates.get("sql-applied-one").and_then(|rates| spread(rates));
+    let enough = lock.map_or(1_000.0, |lock| lock[1].min(1_000.0));
+    Some(Line {
+        name: format!("applied-one a second, {refused} refused"),
+        values,
+        bar: format!("none refused, ≥ {enough:.0}"),
+        met: refused == 0 && values[1] >= enough,
+    })
+}
+
+fn ratios(over: &[f64], under: &[f64]) -> Vec<f64> {
+    over.iter().zip(under).map(|(over, under)| over / under).collect()
+}
+
+/// Least, middle and greatest.
+pub fn spread(values: &[f64]) -> Option<[f64; 3]> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (first, last) = (*sorted.first()?, *sorted.last()?);
+    let half = sorted.len() / 2;
+    let middle = if sorted.len() % 2 == 1 {
+        sorted[half]
+    } else {
+        f64::midpoint(sorted[half - 1], sorted[half])
+    };
+    Some([first, middle, last])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_an_even_number_lies_between_two() {
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), Some([1.0, 2.0, 3.0]));
+        assert_eq!(spread(&[4.0, 1.0, 2.0, 3.0]), Some([1.0, 2.5, 4.0]));
+    }
+
+    #[test]
+    fn a_bar_is_held_against_the_ratio_of_each_round() {
+        let rates = [
+            ("hello", vec![100.0, 200.0]),
+            ("health", vec![70.0, 110.0]),
+            ("list", vec![10.0, 10.0]),
+            ("sql-list", vec![25.0, 50.0]),
+        ];
+        let results = Results {
+            rates: rates.into(),
+            ..Results::default()
+        };
+        let lines = lines(&results);
+        let shown: Vec<_> = lines.iter().map(|line| (line.name.as_str(), line.met)).collect();
+        assert_eq!(shown, [("health ÷ hello", true), ("list ÷ its sum bound", false)]);
+        assert_eq!(lines[0].values, [0.55, 0.625, 0.7]);
+        assert_eq!(lines[1].values, [0.25, 0.375, 0.5]);
+    }
+}

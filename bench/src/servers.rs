@@ -1,0 +1,142 @@
+//! The servers under load, as processes of their own: the service, and the hello of `examples/hello.rs`.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::error::BenchError;
+
+/// How long a server may take to listen, migrations included.
+const START: Duration = Duration::from_secs(60);
+/// How long a server may take to end.
+const STOP: Duration = Duration::from_secs(30);
+
+/// A running server. Dropped, it is killed; [`Server::stop`] lets it end in order.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its process.
+    pub pid: u32,
+    child: Child,
+}
+
+/// What the service is started with beside its defaults.
+pub struct ServiceSetup<'a> {
+    /// `partner-api`, a release build.
+    pub binary: &'a Path,
+    /// The database.
+    pub url: &'a str,
+    /// The master key, 64 hex digits.
+    pub master_key: &'a str,
+    /// Photos and PDFs.
+    pub storage: &'a Path,
+    /// Where its log goes.
+    pub log: &'a Path,
+    /// `info`, as it is by default, or `off`.
+    pub log_level: &'a str,
+}
+
+impl Server {
+    /// Starts the service as it is deployed: its log into a file as JSON, its own defaults for everything but the limit
+    /// per address, which one machine's load would meet at once.
+    ///
+    /// # Errors
+    /// It does not start; the message names its log.
+    pub async fn service(setup: &ServiceSetup<'_>) -> Result<Self, BenchError> {
+        let shown = setup.log.display();
+        let log = File::create(setup.log).map_err(BenchError::io(format!("write {shown}")))?;
+        let address = free_address()?;
+        let mut command = Command::new(setup.binary);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PARTNER_API_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args([
+                "serve",
+                "--environment",
+                "test",
+                "--ip-limit",
+                "0",
+                "--log-format",
+                "json",
+            ])
+            .args(["--log-level", setup.log_level, "--listen", &address.to_string()])
+            .arg("--storage-dir")
+            .arg(setup.storage)
+            .env("PARTNER_API_DATABASE_URL", setup.url)
+            .env("PARTNER_API_MASTER_KEY", setup.master_key)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let mut server = Self::spawn(command, setup.binary, address)?;
+        let deadline = Instant::now() + START;
+        while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
+            let ended = server
+                .child
+                .try_wait()
+                .map_err(BenchError::io("wait for the service"))?;
+            if ended.is_some() || Instant::now() > deadline {
+                let said = std::fs::read_to_string(setup.log).unwrap_or_default();
+                return Err(BenchError::Unexpected(format!("the service did not start:\n{said}")));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(server)
+    }
+
+    /// Starts the hello.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn hello(binary: &Path) -> Result<Self, BenchError> {
+        let mut command = Command::new(binary);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut server = Self::spawn(command, binary, (Ipv4Addr::LOCALHOST, 0).into())?;
+        let mut line = String::new();
+        if let Some(output) = server.child.stdout.take() {
+            let read = BufReader::new(output).read_line(&mut line).await;
+            read.map_err(BenchError::io("read from the hello"))?;
+        }
+        server.address = line
+            .trim()
+            .parse()
+            .map_err(|_| BenchError::Unexpected(format!("the hello said {line:?} and not where it listens")))?;
+        Ok(server)
+    }
+
+    fn spawn(mut command: Command, binary: &Path, address: SocketAddr) -> Result<Self, BenchError> {
+        let child = command
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(BenchError::io(format!("run {}", binary.display())))?;
+        let pid = child
+            .id()
+            .ok_or_else(|| BenchError::Unexpected(format!("{} ended at once", binary.display())))?;
+        Ok(Self { address, pid, child })
+    }
+
+    /// Ends it in order.
+    pub async fn stop(mut self) {
+        let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) else {
+            return;
+        };
+        // Whatever fails here, dropping it kills it.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        let _ = tokio::time::timeout(STOP, self.child.wait()).await;
+    }
+}
+
+fn free_address() -> Result<SocketAddr, BenchError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map_err(BenchError::io("find a free port"))
+}
