@@ -15,6 +15,16 @@ pub enum Problem {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A folder to write into is, or may be, somebody else's.
+    #[error("{folder} {what}: {remedy}")]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// What is in it.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
     /// The document is no YAML or JSON.
     #[error("{path}:{line}:{column}: not a YAML or JSON document: {detail}")]
     Syntax {

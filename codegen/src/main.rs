@@ -88,6 +88,10 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     if let Some(folder) = &cli.client {
         folders.push((folder, emit::client(&document, &api, &cli.root)?));
     }
+    output::apart(cli.server.as_deref(), cli.client.as_deref())?;
+    for (folder, files) in &folders {
+        output::writable(folder, files)?;
+    }
     let mut found = Vec::new();
     for (folder, files) in &folders {
         match cli.command.unwrap_or_default() {

@@ -45,6 +45,30 @@ fn generating_writes_and_checking_agrees_until_a_file_is_changed() {
 }
 
 #[test]
+fn a_folder_of_ones_own_code_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("server");
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("main.rs"), "fn main() {}\n").unwrap();
+    let client = folder.path().join("client").display().to_string();
+    for command in [&["--client", &client][..], &["check", "--client", &client]] {
+        let output = generate(command, folder.path());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            said(&output).contains("server holds `main.rs` and has no"),
+            "{}",
+            said(&output)
+        );
+    }
+    assert!(!folder.path().join("client").exists());
+    assert_eq!(
+        std::fs::read_to_string(source.join("main.rs")).unwrap(),
+        "fn main() {}\n"
+    );
+    assert_eq!(std::fs::read_dir(&source).unwrap().count(), 1);
+}
+
+#[test]
 fn a_refusal_names_line_column_and_pointer() {
     let output = run(&["--spec", REFUSED]);
     assert_eq!(output.status.code(), Some(1));
