@@ -1,10 +1,13 @@
 //! `codegen`: a Dropshot server and a progenitor client from an OpenAPI document.
 
+mod report;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use codegen::{Problem, emit, load, output};
+use codegen::{Problem, emit, load, output, refusals};
+use report::Progress;
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
 #[derive(Parser)]
@@ -16,8 +19,10 @@ Examples:
     codegen --spec api.yaml --server server/src/generated --client client/src/generated
   Fail in CI when they are not what the document says:
     codegen check --spec api.yaml --server server/src/generated --client client/src/generated
-  Only read the document, and say what in it cannot be generated:
-    codegen --spec api.yaml
+  Only read the document, and list everything in it that cannot be generated:
+    codegen --spec api.yaml --all
+  Begin with a document of which not everything can be generated yet:
+    codegen --spec api.yaml --server src/generated --skip-unsupported
   A server below a module of the crate:
     codegen --spec pets.yaml --server src/pets/generated --root crate::pets")]
 struct Cli {
@@ -37,6 +42,12 @@ struct Cli {
     /// What brings a request to its operation's file: Dropshot's server, or a server of your own by a table of functions.
     #[arg(long, global = true, value_enum, default_value_t)]
     dispatch: Dispatch,
+    /// Where the document cannot be generated: list every place, not only the first and the causes.
+    #[arg(long, global = true)]
+    all: bool,
+    /// Leave out the operations that cannot be generated, list them, and generate the others.
+    #[arg(long, global = true)]
+    skip_unsupported: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -50,7 +61,7 @@ enum Dispatch {
     Calls,
 }
 
-#[derive(Clone, Copy, Default, Subcommand)]
+#[derive(Clone, Default, Subcommand)]
 enum Command {
     /// Write the files (the default).
     #[default]
@@ -61,7 +72,19 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(&cli) {
+    let worker = std::thread::Builder::new()
+        .stack_size(codegen::STACK)
+        .spawn(move || run(&cli));
+    let outcome = match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(outcome)) => outcome,
+        // The panic has been printed.
+        Ok(Err(_)) => return ExitCode::from(101),
+        Err(source) => Err(Problem::Io {
+            path: "codegen".into(),
+            source,
+        }),
+    };
+    match outcome {
         Ok(code) => code,
         Err(problem) => {
             eprintln!("error: {problem}");
@@ -75,31 +98,65 @@ fn parse_root(text: &str) -> Result<emit::Root, String> {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode, Problem> {
+    let progress = Progress::new();
+    progress.step(format!("reading {}", cli.spec.display()));
     let document = load::from_file(&cli.spec)?;
-    let api = codegen::model(&document)?;
+    let Some(document) = supported(cli, document, &progress)? else {
+        return Ok(ExitCode::from(1));
+    };
+    match cli.command.as_ref().unwrap_or(&Command::Generate) {
+        Command::Generate => generate(cli, &document, &progress, false),
+        Command::Check => generate(cli, &document, &progress, true),
+    }
+}
+
+/// The document, or what is left of it; `None` when it is refused, which has been told.
+fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result<Option<load::Document>, Problem> {
+    progress.step("looking at every operation and schema");
+    let problems = refusals::all(&document, cli.client.is_some());
+    if problems.is_empty() {
+        return Ok(Some(document));
+    }
+    if cli.skip_unsupported {
+        progress.step("leaving out what cannot be generated");
+        let (document, left) = refusals::skipping(&document, cli.client.is_some())?;
+        progress.done();
+        report::left_out(&left, codegen::operations(&document));
+        return Ok((codegen::operations(&document) > 0).then_some(document));
+    }
+    progress.done();
+    report::refused(problems, &cli.spec, cli.all);
+    Ok(None)
+}
+
+fn generate(cli: &Cli, document: &load::Document, progress: &Progress, check: bool) -> Result<ExitCode, Problem> {
+    output::apart(cli.server.as_deref(), cli.client.as_deref())?;
+    let api = codegen::model(document)?;
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
         let dispatch = match cli.dispatch {
             Dispatch::Dropshot => emit::Dispatch::Dropshot,
             Dispatch::Calls => emit::Dispatch::Calls,
         };
+        progress.step(format!("writing a server of {} operations", api.operations.len()));
         folders.push((folder, emit::server(&api, &cli.root, dispatch)?));
     }
     if let Some(folder) = &cli.client {
-        folders.push((folder, emit::client(&document, &api, &cli.root)?));
+        progress.step(format!("writing a client of {} operations", api.operations.len()));
+        folders.push((folder, emit::client(document, &api, &cli.root)?));
     }
-    output::apart(cli.server.as_deref(), cli.client.as_deref())?;
-    for (folder, files) in &folders {
-        output::writable(folder, files)?;
-    }
+    progress.done();
     let mut found = Vec::new();
     for (folder, files) in &folders {
-        match cli.command.unwrap_or_default() {
-            Command::Check => found.extend(output::differences(folder, files)?),
-            Command::Generate => {
-                for path in output::write(folder, files)? {
-                    println!("{}", path.display());
-                }
+        match check {
+            true => found.extend(output::differences(folder, files)?),
+            false => output::writable(folder, files)?,
+        }
+    }
+    if !check {
+        for (folder, files) in &folders {
+            for path in output::write(folder, files)? {
+                println!("{}", path.display());
             }
         }
     }

@@ -10,7 +10,8 @@ use crate::read::range;
 /// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
 /// `helpers` gets the types that read items and values under rules of their own.
 pub(super) fn member(field: &Field, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
-    let prefix = heck::ToUpperCamelCase::to_upper_camel_case(field.ident.to_string().trim_start_matches("r#"));
+    // The document's types have no underscore in their names.
+    let prefix = format!("Read_{}", field.ident.to_string().trim_start_matches("r#"));
     let expression = value(&field.ty, &prefix, helpers);
     if field.is_option() {
         let nullable = field.nullable;

@@ -20,10 +20,10 @@ pub fn operation(
     derived: &mut Derived,
 ) -> Result<Operation, Problem> {
     if method == "trace" {
-        return Err(node.refuse("Dropshot serves no TRACE"));
+        return Err(node.refuse("Dropshot serves no TRACE; leave the operation out"));
     }
     if let Some(place) = node.get("callbacks") {
-        return Err(place.refuse("callbacks are not supported"));
+        return Err(place.refuse("callbacks are not supported; leave them out, and call back without generated code"));
     }
     let id = node.need("operationId")?;
     if id.text()? != id.text()?.to_snake_case() {
@@ -122,7 +122,9 @@ fn parameters(
             .iter()
             .any(|(location, field, _)| location == "path" && field.name == *name)
         {
-            return Err(node.refuse(format!("the path names `{name}`, but there is no such path parameter")));
+            return Err(node.refuse(format!(
+                "the path names `{name}`, but there is no such path parameter; declare it"
+            )));
         }
     }
     let mut sorted: [Vec<Field>; 3] = Default::default();
@@ -146,7 +148,9 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     let location = node.need("in")?;
     if !["path", "query", "header"].contains(&location.text()?) {
         let found = location.text()?;
-        return Err(location.refuse(format!("a parameter in `{found}` is not supported")));
+        return Err(location.refuse(format!(
+            "a parameter in `{found}` is not supported; use path, query or header"
+        )));
     }
     for key in ["style", "explode", "allowReserved", "allowEmptyValue", "content"] {
         if let Some(place) = node.get(key) {
@@ -203,7 +207,11 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
             return Err(body.refuse("`x-raw-body` is for JSON: the handler of this body has the bytes anyway"));
         }
         [("application/octet-stream", _)] => BodyContent::Bytes,
-        [(other, media)] => return Err(media.refuse(format!("a body of `{other}` is not supported"))),
+        [(other, media)] => {
+            return Err(media.refuse(format!(
+                "a body of `{other}` is not supported; use `application/json` or `application/octet-stream`"
+            )));
+        }
         _ => return Err(content.refuse("a body needs exactly one media type")),
     };
     Ok(RequestBody { content, raw })

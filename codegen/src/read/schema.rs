@@ -3,6 +3,7 @@
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
+use syn::ext::IdentExt;
 
 use super::embed::{embedded, references};
 use super::{names, object, scalar, union};
@@ -59,13 +60,34 @@ pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Res
 
 /// Gives the schema at `node` the name `proposed`.
 fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
-    let ident = names::type_name(proposed, node)?;
-    // A schema that several places share through allOf is read several times, but is one type.
-    if !derived.iter().any(|known| known.pointer == node.pointer()) {
-        let definition = defined(proposed, node, true, derived)?;
-        derived.push(definition);
+    // A schema that several places share (through allOf, a path, a shared response) is read several times, but is one
+    // type, named by whoever came first. One that holds itself finds itself here while it is read.
+    if let Some(known) = derived.iter().find(|known| known.pointer == node.pointer()) {
+        return Ok(known.ident.clone());
     }
+    let proposed = &names::derived_name(proposed, node);
+    let ident = names::type_name(proposed, node)?;
+    derived.push(unread(proposed, &ident, node));
+    let definition = defined(proposed, node, true, derived)?;
+    derived.retain(|known| known.pointer != definition.pointer);
+    derived.push(definition);
     Ok(ident)
+}
+
+/// What stands for a type while it is read.
+fn unread(name: &str, ident: &Ident, node: &Node<'_>) -> TypeDefinition {
+    TypeDefinition {
+        name: name.to_string(),
+        ident: ident.clone(),
+        docs: String::new(),
+        shape: Shape::Newtype(Type::Any),
+        schema: Value::Null,
+        refers_to: Vec::new(),
+        in_requests: false,
+        in_responses: false,
+        inline: true,
+        pointer: node.pointer().to_string(),
+    }
 }
 
 fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
@@ -77,9 +99,9 @@ fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> 
     } else if node.get("oneOf").is_some() {
         Shape::Union(union::union(node)?)
     } else if object::is_object(node)? {
-        Shape::Struct(object::object(node, &ident.to_string(), derived)?)
+        Shape::Struct(object::object(node, &ident.unraw().to_string(), derived)?)
     } else {
-        Shape::Newtype(ty(node, &format!("{ident}Value"), derived)?)
+        Shape::Newtype(ty(node, &format!("{}Value", ident.unraw()), derived)?)
     };
     let mut refers_to = Vec::new();
     references(node, &mut refers_to)?;
@@ -148,7 +170,8 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
     if let Some(all_of) = node.get("allOf") {
         // The wrapper that gives a reference a description, a default or `nullable` of its own.
         return match all_of.items()?.as_slice() {
-            [only] if only.get("$ref").is_some() && node.get("properties").is_none() => {
+            [] => Err(all_of.refuse("an `allOf` needs at least one part")),
+            [only] if node.get("properties").is_none() && !is_inline_object(only)? => {
                 allow(node, &["allOf"])?;
                 ty(only, proposed, derived)
             }
@@ -175,6 +198,10 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         Some("object") => map(node, proposed, derived),
         Some(other) => Err(node.refuse(format!("type `{other}` is unknown"))),
     }
+}
+
+fn is_inline_object(node: &Node<'_>) -> Result<bool, Problem> {
+    Ok(node.get("$ref").is_none() && object::is_object(node)?)
 }
 
 fn array(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {

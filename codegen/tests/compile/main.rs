@@ -14,5 +14,6 @@ mod round_trip;
 mod stub;
 
 mod behaviour;
+mod moved_aside;
 mod round_trips;
 mod routes;
