@@ -25,6 +25,9 @@ pub enum Problem {
         /// What to do.
         remedy: String,
     },
+    /// Files for an owner cannot be written.
+    #[error("{0}")]
+    Scaffold(String),
     /// The document is no YAML or JSON.
     #[error("{path}:{line}:{column}: not a YAML or JSON document: {detail}")]
     Syntax {

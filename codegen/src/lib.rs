@@ -8,6 +8,7 @@
 
 pub mod emit;
 pub mod error;
+pub mod explain;
 pub mod lint;
 pub mod load;
 pub mod model;
@@ -16,6 +17,7 @@ pub mod output;
 pub mod positions;
 pub mod read;
 pub mod refusals;
+pub mod scaffold;
 pub mod structure;
 
 pub use error::Problem;

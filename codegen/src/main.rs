@@ -2,11 +2,11 @@
 
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use codegen::{Problem, emit, load, output, refusals};
+use codegen::{Problem, emit, explain, load, output, refusals, scaffold};
 use report::Progress;
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
@@ -23,6 +23,12 @@ Examples:
     codegen --spec api.yaml --all
   Begin with a document of which not everything can be generated yet:
     codegen --spec api.yaml --server src/generated --skip-unsupported
+  A crate that serves from the first day, each operation answering 501 until it is written:
+    codegen --spec petstore.yaml init pets && cd pets && cargo run
+  The file of an operation that the document has anew:
+    codegen --spec openapi.yaml new list_pets
+  What becomes of a place in the document, or why nothing does:
+    codegen --spec api.yaml explain '#/components/schemas/Pet/properties/name'
   A server below a module of the crate:
     codegen --spec pets.yaml --server src/pets/generated --root crate::pets")]
 struct Cli {
@@ -48,6 +54,9 @@ struct Cli {
     /// Leave out the operations that cannot be generated, list them, and generate the others.
     #[arg(long, global = true)]
     skip_unsupported: bool,
+    /// `new`: the folder with the templates of an operation's files; left out, those of a crate made by `init`.
+    #[arg(long, global = true, value_name = "DIR")]
+    templates: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -61,6 +70,15 @@ enum Dispatch {
     Calls,
 }
 
+impl From<Dispatch> for emit::Dispatch {
+    fn from(dispatch: Dispatch) -> Self {
+        match dispatch {
+            Dispatch::Dropshot => emit::Dispatch::Dropshot,
+            Dispatch::Calls => emit::Dispatch::Calls,
+        }
+    }
+}
+
 #[derive(Clone, Default, Subcommand)]
 enum Command {
     /// Write the files (the default).
@@ -68,6 +86,25 @@ enum Command {
     Generate,
     /// Write nothing; fail when a file is stale, missing or orphaned.
     Check,
+    /// Write a crate around the generated code, which serves; nothing is overwritten.
+    Init {
+        /// The crate's folder, new or empty; its last part is the crate's name.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// Where codegen-runtime lies; left out, beside codegen's sources, or in the registry where they are not.
+        #[arg(long, value_name = "DIR")]
+        runtime: Option<PathBuf>,
+    },
+    /// Write the files of an operation, and name them in their modules; nothing is overwritten.
+    New {
+        /// The `operationId`.
+        operation: String,
+    },
+    /// Say what is made of a place in the document: the Rust type, the rules that are checked, or why it is refused.
+    Explain {
+        /// The JSON pointer of the place, `#/paths/~1pets/get`; a slash in a name is written `~1`.
+        pointer: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -101,13 +138,60 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     let progress = Progress::new();
     progress.step(format!("reading {}", cli.spec.display()));
     let document = load::from_file(&cli.spec)?;
+    if let Some(Command::Explain { pointer }) = &cli.command {
+        let text = explain::explain(&document, pointer)?;
+        progress.done();
+        println!("{text}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(document) = supported(cli, document, &progress)? else {
         return Ok(ExitCode::from(1));
     };
     match cli.command.as_ref().unwrap_or(&Command::Generate) {
         Command::Generate => generate(cli, &document, &progress, false),
         Command::Check => generate(cli, &document, &progress, true),
+        Command::Init { folder, runtime } => {
+            let runtime = runtime
+                .clone()
+                .map_or_else(scaffold::Runtime::usual, scaffold::Runtime::Path);
+            let api = codegen::model(&document)?;
+            let written = scaffold::init(folder, &document, &api, &runtime, cli.skip_unsupported)?;
+            progress.done();
+            println!("{} files in {}", written.len(), folder.display());
+            match runtime {
+                scaffold::Runtime::Path(path) => println!("codegen-runtime is taken from {}", path.display()),
+                scaffold::Runtime::Published => println!("codegen-runtime is taken from the registry"),
+            }
+            println!("next: cd {} && cargo run", folder.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::New { operation } => new(cli, &document, operation, &progress),
+        // Answered before, also of documents that are refused.
+        Command::Explain { .. } => Ok(ExitCode::SUCCESS),
     }
+}
+
+fn new(cli: &Cli, document: &load::Document, id: &str, progress: &Progress) -> Result<ExitCode, Problem> {
+    let api = codegen::model(document)?;
+    let Some(operation) = api.operations.iter().find(|operation| operation.id == id) else {
+        let all: Vec<&str> = api.operations.iter().map(|operation| operation.id.as_str()).collect();
+        return Err(Problem::Scaffold(format!(
+            "{} has no operation `{id}`; it has {}",
+            cli.spec.display(),
+            all.join(", ")
+        )));
+    };
+    let templates = match &cli.templates {
+        Some(folder) => scaffold::templates(folder)?,
+        None => scaffold::operation_templates(),
+    };
+    let mut plan = scaffold::Plan::new(Path::new(""), cli.dispatch.into());
+    plan.operation(&templates, &api, operation)?;
+    progress.done();
+    for (path, is_new) in plan.write()? {
+        println!("{} {}", if is_new { "written:" } else { "changed:" }, path.display());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The document, or what is left of it; `None` when it is refused, which has been told.
@@ -134,12 +218,8 @@ fn generate(cli: &Cli, document: &load::Document, progress: &Progress, check: bo
     let api = codegen::model(document)?;
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
-        let dispatch = match cli.dispatch {
-            Dispatch::Dropshot => emit::Dispatch::Dropshot,
-            Dispatch::Calls => emit::Dispatch::Calls,
-        };
         progress.step(format!("writing a server of {} operations", api.operations.len()));
-        folders.push((folder, emit::server(&api, &cli.root, dispatch)?));
+        folders.push((folder, emit::server(&api, &cli.root, cli.dispatch.into())?));
     }
     if let Some(folder) = &cli.client {
         progress.step(format!("writing a client of {} operations", api.operations.len()));

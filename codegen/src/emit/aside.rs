@@ -195,6 +195,11 @@ fn plain_ident(name: &str) -> TokenStream {
     quote! { #ident }
 }
 
+/// The names of types as they are.
+pub(super) fn unraw(tokens: TokenStream) -> TokenStream {
+    walk(tokens, &mut |ident, _| Some(plain_ident(&ident.unraw().to_string())))
+}
+
 /// Replaces identifiers; the function is told whether `::` stands before.
 fn walk(tokens: TokenStream, replace: &mut impl FnMut(&Ident, bool) -> Option<TokenStream>) -> TokenStream {
     let mut out = TokenStream::new();

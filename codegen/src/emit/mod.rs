@@ -209,6 +209,20 @@ fn identifiers(code: &TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
+/// A type as its users write it.
+pub fn rust_text(ty: &crate::model::Type, is_option: bool) -> String {
+    let tokens = aside::unraw(fields::rust_type(ty)).to_string();
+    let text = tokens
+        .replace(" :: ", "::")
+        .replace(" < ", "<")
+        .replace(" >", ">")
+        .replace(" ,", ",");
+    match is_option {
+        true => format!("Option<{text}>"),
+        false => text,
+    }
+}
+
 /// A name made of an operation's id and a suffix.
 fn derived(id: &str, suffix: &str) -> proc_macro2::Ident {
     quote::format_ident!("{}{suffix}", operation_prefix(id))
