@@ -16,7 +16,7 @@ pub struct Node<'a> {
     root: &'a Value,
     value: &'a Value,
     pointer: String,
-    names: Rc<OnceCell<Names>>,
+    names: SharedNames,
 }
 
 /// The type names that the document gives, in Rust's case.
@@ -28,17 +28,25 @@ pub struct Names {
     pub operations: BTreeSet<String>,
 }
 
+/// Names that are gathered once, when they are first asked for.
+pub type SharedNames = Rc<OnceCell<Names>>;
+
 /// What the names of an operation's own types end with.
 pub const OPERATION_TYPES: [&str; 4] = ["Path", "Query", "Headers", "Response"];
 
 impl<'a> Node<'a> {
     /// The whole document.
     pub fn root(root: &'a Value) -> Self {
+        Node::root_with(root, SharedNames::default())
+    }
+
+    /// The whole document, with its names from another reading of it.
+    pub fn root_with(root: &'a Value, names: SharedNames) -> Self {
         Node {
             root,
             value: root,
             pointer: "#".into(),
-            names: Rc::default(),
+            names,
         }
     }
 

@@ -82,8 +82,12 @@ pub fn is_generated_codes(name: &str) -> bool {
 /// The name of a type that belongs to an operation (`suffix` is `Path`, `Query`, `Headers` or `Response`): another one
 /// if the document has a schema of that name.
 pub fn operation_type(api: &Api, operation: &Operation, suffix: &str) -> Ident {
+    type_beside(&raw(api), operation, suffix)
+}
+
+fn type_beside(raw: &BTreeSet<String>, operation: &Operation, suffix: &str) -> Ident {
     let usual = super::derived(&operation.id, suffix);
-    match raw(api).contains(&usual.to_string()) {
+    match raw.contains(&usual.to_string()) {
         true => super::derived(&format!("{}_operation", operation.id), suffix),
         false => usual,
     }
@@ -98,8 +102,8 @@ fn raw(api: &Api) -> BTreeSet<String> {
 
 /// `types.rs`, with the document's names as they are.
 pub(super) fn of_types(tokens: TokenStream, api: &Api) -> TokenStream {
-    let own = renamed(api);
     let raw = raw(api);
+    let own = renamed(api, &raw);
     let tokens = without_imports(tokens, &raw);
     walk(tokens, &mut |ident, qualified| {
         let text = ident.to_string();
@@ -125,8 +129,8 @@ pub(super) fn of_types(tokens: TokenStream, api: &Api) -> TokenStream {
 
 /// The files that use `types.rs`.
 pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
-    let own = renamed(api);
     let raw = raw(api);
+    let own = renamed(api, &raw);
     let mut used = BTreeSet::new();
     super::identifiers(&tokens, &mut used);
     let uses_types = tokens.to_string().contains("use super :: types :: *");
@@ -157,7 +161,7 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
         some.map(|(_, suffix)| {
             (
                 super::derived(&operation.id, suffix),
-                operation_type(api, operation, suffix),
+                type_beside(&raw, operation, suffix),
             )
         })
     });
@@ -178,12 +182,15 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
 }
 
 /// The operations' own types that have another name than usual.
-fn renamed(api: &Api) -> Vec<(String, Ident)> {
+fn renamed(api: &Api, raw: &BTreeSet<String>) -> Vec<(String, Ident)> {
+    if raw.is_empty() {
+        return Vec::new();
+    }
     let all = api.operations.iter().flat_map(|operation| {
         OPERATION_TYPES.map(|suffix| {
             (
                 super::derived(&operation.id, suffix).to_string(),
-                operation_type(api, operation, suffix),
+                type_beside(raw, operation, suffix),
             )
         })
     });

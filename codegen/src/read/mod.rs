@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::Problem;
 use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Shape, Type, TypeDefinition};
-use crate::node::Node;
+use crate::node::{Node, SharedNames};
 
 /// The members of a path that are operations.
 pub const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -62,12 +62,12 @@ pub fn parts(document: &Value) -> Vec<Part> {
     all
 }
 
-/// Reads one part.
+/// Reads one part; `names` are shared by all parts of a document.
 ///
 /// # Errors
 /// The first thing in it that cannot be generated.
-pub fn part(document: &Value, part: &Part) -> Result<(), Problem> {
-    let root = Node::root(document);
+pub fn part(document: &Value, part: &Part, names: &SharedNames) -> Result<(), Problem> {
+    let root = Node::root_with(document, names.clone());
     let mut derived = Vec::new();
     match part {
         Part::Schema(name) => {

@@ -16,6 +16,7 @@ pub use group::{Group, groups};
 pub use skip::{Left, skipping};
 
 use crate::load::Document;
+use crate::node::SharedNames;
 use crate::{Problem, lint, read, structure};
 
 /// More than this many refusals of one part, or of the whole, are not looked for.
@@ -29,8 +30,9 @@ pub fn all(document: &Document, for_client: bool) -> Vec<Problem> {
         found: Vec::new(),
     };
     search.structure();
+    let names = SharedNames::default();
     for part in read::parts(&document.value) {
-        search.part(&part);
+        search.part(&part, &names);
     }
     search.whole(for_client);
     let mut located: Vec<Problem> = search
@@ -71,9 +73,9 @@ impl Search {
         }
     }
 
-    fn part(&mut self, part: &read::Part) {
+    fn part(&mut self, part: &read::Part, names: &SharedNames) {
         for _ in 0..MOST {
-            match read::part(&self.value, part) {
+            match read::part(&self.value, part, names) {
                 Ok(()) => return,
                 Err(problem) => {
                     if !self.note(problem) {
