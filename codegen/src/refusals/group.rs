@@ -52,7 +52,7 @@ fn cause(reason: &str) -> String {
         }
         let first = piece.split([':', ' ']).next().unwrap_or_default();
         let is_media_type = !piece.starts_with('/') && piece.contains('/') && !piece.contains(['{', '#', ' ']);
-        let is_keyword = KEYWORDS.contains(&format!(" {first} ")) || first.starts_with("x-");
+        let is_keyword = KEYWORDS.contains(&format!(" {first} ")) || first.starts_with("x-") || first.ends_with("XX");
         out += &match is_media_type || is_keyword {
             true => format!("`{piece}`"),
             false => "…".into(),
