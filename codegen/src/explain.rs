@@ -1,11 +1,16 @@
 //! What the generator makes of a place in a document.
 
+use std::fmt::Display;
+
+use codegen_runtime::{NumberRules, Pattern};
 use serde_json::Value;
 use syn::ext::IdentExt;
 
 use crate::emit::{operation_type, rust_text};
 use crate::load::Document;
-use crate::model::{Api, BodyContent, Field, Operation, Others, ResponseContent, Shape, Type, TypeDefinition};
+use crate::model::{
+    Api, BodyContent, Field, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type, TypeDefinition,
+};
 use crate::refusals::{all, skipping};
 use crate::{Problem, model};
 
@@ -110,6 +115,12 @@ fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
                 consider(parameter, &|| field(one, &format!("`{owner}`"), api));
             }
         }
+        if let Some(BodyContent::Form(form)) = operation.body.as_ref().map(|body| &body.content) {
+            let owner = operation_type(api, operation, "Form");
+            for one in &form.fields {
+                consider(&one.pointer, &|| field(one, &format!("`{owner}`"), api));
+            }
+        }
         consider(&operation.pointer, &|| function(operation, api));
     }
     for definition in &api.types {
@@ -125,6 +136,9 @@ fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
         rust_text(&field.ty, field.is_option())
     )];
     let presence = match (field.required, field.nullable, &field.default) {
+        _ if field.one_way == Some(OneWay::Responses) => {
+            "only responses have it: requests may leave it out".to_string()
+        }
         (true, false, _) => "it must be there, and not be null".to_string(),
         (true, true, _) => "it must be there, and may be null".to_string(),
         (false, _, Some(default)) => format!("left out, it is {default}"),
@@ -132,6 +146,9 @@ fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
         (false, false, None) => "it may be left out, but not be null".to_string(),
     };
     lines.push(presence);
+    if field.one_way == Some(OneWay::Requests) {
+        lines.push("only requests have it: responses are written without".into());
+    }
     lines.extend(rules(&field.ty));
     if let Type::Named(ident) = &field.ty
         && let Some(definition) = api.types.iter().find(|definition| definition.ident == *ident)
@@ -159,8 +176,9 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
             });
             lines
         }
-        Shape::Enum(variants) => {
-            let all: Vec<String> = variants
+        Shape::Enum(of) => {
+            let all: Vec<String> = of
+                .variants
                 .iter()
                 .map(|it| format!("{} ({:?})", it.ident.unraw(), it.value))
                 .collect();
@@ -172,11 +190,13 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
                 .iter()
                 .map(|it| format!("{} ({})", it.ident.unraw(), it.values.join(", ")));
             let all: Vec<String> = all.collect();
-            vec![format!(
-                "enum `types::{ident}`, told apart by `{}`: {}",
-                union.tag,
-                all.join(", ")
-            )]
+            let apart = match &union.tagging {
+                Tagging::Member(tag) => format!("told apart by `{tag}`"),
+                Tagging::Name => "told apart by its text or the name of its only member".into(),
+                Tagging::Value { exclusive: true } => "the one that the value fits".into(),
+                Tagging::Value { exclusive: false } => "the first that the value fits".into(),
+            };
+            vec![format!("enum `types::{ident}`, {apart}: {}", all.join(", "))]
         }
         Shape::Newtype(ty) => {
             let mut lines = vec![format!("newtype `types::{ident}` of `{}`", rust_text(ty, false))];
@@ -217,11 +237,15 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
     if let Some(body) = &operation.body {
         lines.push(match &body.content {
             BodyContent::Json(ident) => format!("    body: types::{}", ident.unraw()),
+            BodyContent::Form(_) => format!("    body: types::{}", operation_type(api, operation, "Form")),
             BodyContent::Bytes => "    body: the bytes as they are".into(),
         });
         if body.raw {
             lines.push("    raw: the exact bytes of the body".into());
         }
+    }
+    if operation.websocket {
+        lines.push("    upgrade: the connection, to become a websocket".into());
     }
     lines.push(format!(
         "and answers `responses::{}`:",
@@ -230,77 +254,87 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
     for success in &operation.successes {
         let content = match &success.content {
             ResponseContent::Empty => "nothing".to_string(),
-            ResponseContent::Json(ident) => format!("types::{}", ident.unraw()),
+            ResponseContent::Json(ident, _) => format!("types::{}", ident.unraw()),
             ResponseContent::Bytes(media_type) => media_type.clone(),
+            ResponseContent::Upgraded => "a websocket".to_string(),
+            ResponseContent::Whole => "the response as the handler builds it".to_string(),
         };
-        lines.push(format!("    {}: {content}", success.status));
+        let status = success
+            .status
+            .map_or("any status".to_string(), |status| status.to_string());
+        lines.push(format!("    {status}: {content}"));
     }
     lines
 }
 
 /// The rules that are checked while a value is read, one a line.
 fn rules(ty: &Type) -> Vec<String> {
-    fn bound<T: std::fmt::Display>(name: &str, bound: &Option<(T, bool)>) -> Option<String> {
-        let (value, exclusive) = bound.as_ref()?;
-        let but = if *exclusive { ", exclusive" } else { "" };
-        Some(format!("checked: {name} {value}{but}"))
-    }
-    fn plain<T: std::fmt::Display>(name: &str, value: &Option<T>) -> Option<String> {
-        value.as_ref().map(|value| format!("checked: {name} {value}"))
-    }
     let of_items = |items: &Type| {
         rules(items)
             .into_iter()
             .map(|rule| format!("each item {rule}"))
             .collect::<Vec<_>>()
     };
-    match ty {
-        Type::String {
-            min_length,
-            max_length,
-            pattern,
-        } => [
-            plain("minLength", min_length),
-            plain("maxLength", max_length),
-            plain("pattern", pattern),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        Type::Integer { minimum, maximum, .. } => [bound("minimum", minimum), bound("maximum", maximum)]
-            .into_iter()
-            .flatten()
-            .collect(),
-        Type::Number { minimum, maximum } => [bound("minimum", minimum), bound("maximum", maximum)]
-            .into_iter()
-            .flatten()
-            .collect(),
-        Type::Array {
-            items,
-            min_items,
-            max_items,
-        } => {
-            let own = [plain("minItems", min_items), plain("maxItems", max_items)];
-            own.into_iter().flatten().chain(of_items(items)).collect()
-        }
-        Type::Map {
-            values,
-            min_properties,
-            max_properties,
-            key_pattern,
-        } => {
+    let own = match ty {
+        Type::String(rules) => vec![
+            plain("minLength", rules.min_length.as_ref()),
+            plain("maxLength", rules.max_length.as_ref()),
+            plain("pattern", rules.pattern.as_ref().map(Pattern::text).as_ref()),
+            rules
+                .format
+                .map(|format| format!("checked: must be {}", format.expected())),
+        ],
+        Type::Integer { rules, .. } => numbers(rules),
+        Type::Number(rules) => numbers(rules),
+        Type::Array { items, rules } => {
             let own = [
-                plain("minProperties", min_properties),
-                plain("maxProperties", max_properties),
-                plain("x-key-pattern", key_pattern),
+                plain("minItems", rules.min_items.as_ref()),
+                plain("maxItems", rules.max_items.as_ref()),
+                rules.unique_items.then(|| "checked: uniqueItems".to_string()),
             ];
-            own.into_iter().flatten().chain(of_items(values)).collect()
+            own.into_iter().chain(of_items(items).into_iter().map(Some)).collect()
         }
-        Type::Nullable(inner) => rules(inner),
-        Type::Decimal { places } => vec![format!("checked: at most {places} decimal places")],
+        Type::Map { values, rules } => {
+            let own = [
+                plain("minProperties", rules.min_properties.as_ref()),
+                plain("maxProperties", rules.max_properties.as_ref()),
+                plain("x-key-pattern", rules.key_pattern.as_ref().map(Pattern::text).as_ref()),
+            ];
+            own.into_iter().chain(of_items(values).into_iter().map(Some)).collect()
+        }
+        Type::Nullable(inner) | Type::Boxed(inner) => return rules(inner),
+        Type::Decimal { places } => vec![Some(format!("checked: at most {places} decimal places"))],
         Type::ExactNumber { max_significant_digits } => {
-            vec![format!("checked: at most {max_significant_digits} significant digits")]
+            vec![Some(format!(
+                "checked: at most {max_significant_digits} significant digits"
+            ))]
         }
-        _ => Vec::new(),
-    }
+        Type::DateTime
+        | Type::Date
+        | Type::Bytes
+        | Type::Uuid
+        | Type::Boolean
+        | Type::Null
+        | Type::Never
+        | Type::Named(_)
+        | Type::Any => Vec::new(),
+    };
+    own.into_iter().flatten().collect()
+}
+
+fn numbers<T: Display>(rules: &NumberRules<T>) -> Vec<Option<String>> {
+    let bound = |name: &str, bound: &Option<(T, bool)>| {
+        let (value, exclusive) = bound.as_ref()?;
+        let but = if *exclusive { ", exclusive" } else { "" };
+        Some(format!("checked: {name} {value}{but}"))
+    };
+    vec![
+        bound("minimum", &rules.minimum),
+        bound("maximum", &rules.maximum),
+        plain("multipleOf", rules.multiple_of.as_ref()),
+    ]
+}
+
+fn plain<T: Display>(name: &str, value: Option<&T>) -> Option<String> {
+    value.map(|value| format!("checked: {name} {value}"))
 }

@@ -10,6 +10,7 @@ pub mod emit;
 pub mod error;
 pub mod explain;
 pub mod lint;
+pub mod literals;
 pub mod load;
 pub mod model;
 pub mod node;

@@ -1,10 +1,12 @@
 //! Refusals that only show in the whole document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::Ident;
 
 use crate::Problem;
 use crate::emit::operation_prefix;
-use crate::model::{Api, Field, Operation, Shape, Type, TypeDefinition};
+use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition};
 use crate::read::PARAMETER;
 
 /// Checks the whole; returns everything that cannot be generated.
@@ -19,11 +21,10 @@ pub fn check(api: &Api) -> Vec<Problem> {
         }
         found.extend(tags_are_text(definition, api).err());
     }
-    found.extend(
-        api.types
-            .iter()
-            .filter_map(|definition| finite(definition, &types).err()),
-    );
+    for definition in &api.types {
+        found.extend(finite(definition, &types).err());
+        found.extend(bounded(definition, api).err());
+    }
     let mut names: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     for operation in &api.operations {
         let name = operation_prefix(&operation.id);
@@ -58,9 +59,6 @@ fn check_operation(operation: &Operation, types: &BTreeMap<String, &TypeDefiniti
     let first = shapes.next();
     if shapes.any(|shape| Some(shape) != first) {
         return refuse("all success responses of an operation need the same schema".into());
-    }
-    if operation.method == "GET" && operation.body.is_some() {
-        return refuse("a GET with a body is not supported; make it a POST".into());
     }
     Ok(())
 }
@@ -109,8 +107,10 @@ fn holds_itself_inline(definition: &TypeDefinition, inline: &BTreeMap<String, &T
     let mut next = 0;
     while let Some(current) = reached.get(next).copied() {
         next += 1;
-        for ident in mentioned(current) {
-            if *ident == definition.ident {
+        let mut idents = BTreeSet::new();
+        current.mentioned(&mut idents);
+        for ident in idents {
+            if ident == definition.ident {
                 return true;
             }
             if let Some(other) = inline.get(&ident.to_string()).copied()
@@ -123,28 +123,13 @@ fn holds_itself_inline(definition: &TypeDefinition, inline: &BTreeMap<String, &T
     false
 }
 
-/// The named types that a definition names, in arrays and maps too.
-fn mentioned(definition: &TypeDefinition) -> Vec<&proc_macro2::Ident> {
-    fn within(ty: &Type) -> Option<&proc_macro2::Ident> {
-        match ty {
-            Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => within(inner),
-            other => named(other),
-        }
-    }
-    match &definition.shape {
-        Shape::Struct(object) => object.fields.iter().filter_map(|field| within(&field.ty)).collect(),
-        Shape::Newtype(ty) => within(ty).into_iter().collect(),
-        _ => held(definition),
-    }
-}
-
 /// Refuses a type that holds itself other than in an array or a map: it would have no end.
 fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
     let mut reached = vec![definition];
     let mut next = 0;
     while let Some(current) = reached.get(next).copied() {
         next += 1;
-        for ident in held(current) {
+        for ident in current.held() {
             if *ident == definition.ident {
                 let reason = format!(
                     "`{}` holds itself through `{}`, without end; put it into an array or a map",
@@ -162,41 +147,26 @@ fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>
     Ok(())
 }
 
-/// The types that a value of this one holds directly.
-fn held(definition: &TypeDefinition) -> Vec<&proc_macro2::Ident> {
-    match &definition.shape {
-        Shape::Struct(object) => object.fields.iter().filter_map(|field| named(&field.ty)).collect(),
-        Shape::Union(union) => union
-            .alternatives
-            .iter()
-            .map(|alternative| &alternative.ident)
-            .collect(),
-        Shape::Newtype(ty) => named(ty).into_iter().collect(),
-        Shape::Enum(_) => Vec::new(),
-    }
-}
-
-fn named(ty: &Type) -> Option<&proc_macro2::Ident> {
-    match ty {
-        Type::Named(ident) => Some(ident),
-        _ => None,
-    }
-}
-
 /// What tells alternatives apart must be text: a string or an enumeration.
 fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     let Shape::Union(union) = &definition.shape else {
         return Ok(());
     };
     let find = |ident: &proc_macro2::Ident| api.types.iter().find(|definition| definition.ident == *ident);
+    let Tagging::Member(tag) = &union.tagging else {
+        return Ok(());
+    };
     for alternative in &union.alternatives {
-        let Some(Shape::Struct(object)) = find(&alternative.ident).map(|definition| &definition.shape) else {
+        let Some(Type::Named(ident)) = alternative.content.as_ref().map(Type::unboxed) else {
             continue;
         };
-        for field in object.fields.iter().filter(|field| field.name == union.tag) {
+        let Some(Shape::Struct(object)) = find(ident).map(|definition| &definition.shape) else {
+            continue;
+        };
+        for field in object.fields.iter().filter(|field| field.name == *tag) {
             let Type::Named(ident) = &field.ty else { continue };
             let values = match find(ident).map(|definition| &definition.shape) {
-                Some(Shape::Enum(values)) => values,
+                Some(Shape::Enum(of)) => &of.variants,
                 _ => {
                     let reason = "a discriminator must be a string or an enumeration";
                     return Err(Problem::refused(&field.pointer, reason));
@@ -218,14 +188,17 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
         &operation.query_parameters,
         &operation.header_parameters,
     ];
+    let form = match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Form(form)) => form.fields.as_slice(),
+        _ => &[],
+    };
+    if let Some(field) = form.iter().find(|field| !is_text(&field.ty, types, 0)) {
+        let reason = "a form's member must be what a parameter may be: text, a number, a boolean, a time, a day, a UUID, \
+                      an enumeration or a `oneOf` of such";
+        return Err(Problem::refused(&field.pointer, reason));
+    }
     for field in all.into_iter().flatten() {
-        let Type::Named(ident) = &field.ty else { continue };
-        let fits = match types.get(&ident.to_string()).map(|definition| &definition.shape) {
-            Some(Shape::Enum(_)) => true,
-            Some(Shape::Newtype(ty)) => is_text(ty),
-            _ => false,
-        };
-        if !fits {
+        if matches!(field.ty, Type::Named(_)) && !is_text(&field.ty, types, 0) {
             return Err(Problem::refused(&field.pointer, PARAMETER));
         }
     }
@@ -239,17 +212,51 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
 }
 
 /// Whether a value can stand in a parameter.
-fn is_text(ty: &Type) -> bool {
-    matches!(
-        ty,
-        Type::String { .. }
-            | Type::Integer { .. }
-            | Type::Number { .. }
-            | Type::Boolean
-            | Type::Date
-            | Type::DateTime
-            | Type::Uuid
-    )
+fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -> bool {
+    match ty {
+        Type::String(_)
+        | Type::Integer { .. }
+        | Type::Number(_)
+        | Type::Boolean
+        | Type::Date
+        | Type::DateTime
+        | Type::Uuid => true,
+        // A circle of names has no end, which is refused elsewhere.
+        Type::Named(ident) if depth < 32 => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
+            Some(Shape::Enum(_)) => true,
+            Some(Shape::Newtype(ty)) => is_text(ty, types, depth + 1),
+            Some(Shape::Union(union)) => {
+                let is_text = |content: &Option<Type>| content.as_ref().is_some_and(|ty| is_text(ty, types, depth + 1));
+                // Dropshot looks for scalars in a `oneOf`, not in an `anyOf`.
+                union.tagging == (Tagging::Value { exclusive: true })
+                    && union.alternatives.iter().all(|it| is_text(&it.content))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Refuses a union that is told apart by its values and holds itself: to try its alternatives would take twice as long
+/// with every level of the value.
+fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
+    let Shape::Union(union) = &definition.shape else {
+        return Ok(());
+    };
+    if !matches!(union.tagging, Tagging::Value { .. }) {
+        return Ok(());
+    }
+    let mut reached: BTreeSet<Ident> = BTreeSet::new();
+    definition.mentioned(&mut reached);
+    crate::read::close_over(&api.types, &mut reached);
+    match reached.contains(&definition.ident) {
+        true => Err(Problem::refused(
+            &definition.pointer,
+            "alternatives that only their values tell apart cannot hold this type itself: each level would double the \
+             ways to try; give every alternative a member of one value, such as `type`",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Refuses paths that Dropshot's router would panic at; it passes over a slash at the end.

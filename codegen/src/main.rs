@@ -219,7 +219,9 @@ fn generate(cli: &Cli, document: &load::Document, progress: &Progress, check: bo
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
         progress.step(format!("writing a server of {} operations", api.operations.len()));
-        folders.push((folder, emit::server(&api, &cli.root, cli.dispatch.into())?));
+        let files = emit::server(&api, &cli.root, cli.dispatch.into());
+        let files = files.map_err(|problem| document.positions.locate(&document.path, problem))?;
+        folders.push((folder, files));
     }
     if let Some(folder) = &cli.client {
         progress.step(format!("writing a client of {} operations", api.operations.len()));

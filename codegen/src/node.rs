@@ -32,7 +32,7 @@ pub struct Names {
 pub type SharedNames = Rc<OnceCell<Names>>;
 
 /// What the names of an operation's own types end with.
-pub const OPERATION_TYPES: [&str; 4] = ["Path", "Query", "Headers", "Response"];
+pub const OPERATION_TYPES: [&str; 5] = ["Path", "Query", "Headers", "Form", "Response"];
 
 impl<'a> Node<'a> {
     /// The whole document.

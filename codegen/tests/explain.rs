@@ -71,8 +71,8 @@ fn an_operation_has_its_handler_what_it_is_given_and_what_it_answers() {
 
 #[test]
 fn what_is_refused_says_why_also_where_only_a_part_of_it_is() {
-    let reason =
-        "refused: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is not supported; name one type";
+    let reason = "refused: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is supported only as `not: {}`, \
+         which no value is; name one type";
     for pointer in [
         "#/components/schemas/Odd/properties/any/not",
         "#/components/schemas/Odd/properties/any",

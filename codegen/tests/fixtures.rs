@@ -9,7 +9,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use codegen::emit::File;
+use codegen::emit::{Dispatch, File, Root, server};
 use codegen::load;
 use support::{compare, documents, folder, generate, name};
 
@@ -83,6 +83,30 @@ fn round_trip_fixtures_generate_what_is_kept() {
         found.is_empty(),
         "run again with CODEGEN_UPDATE=1, and look at the change:\n{}",
         found.join("\n")
+    );
+}
+
+#[test]
+fn every_fixture_is_also_a_table_of_functions_but_for_websockets() {
+    let mut refused = Vec::new();
+    for path in documents("positive", "yaml") {
+        let document = load::from_file(&path).unwrap();
+        let api = codegen::model(&document).unwrap();
+        match server(&api, &Root::default(), Dispatch::Calls) {
+            Ok(files) => assert!(files.iter().any(|file| file.name == "calls.rs")),
+            Err(problem) => refused.push(format!("{}: {problem}", name(&path))),
+        }
+    }
+    assert_eq!(
+        refused,
+        [
+            "answers: #/paths/~1changes~1{id}/get",
+            "names_of_generated_code: #/paths/~1upgrade/get"
+        ]
+        .map(|place| format!(
+            "{place}: a websocket takes over the connection, which only Dropshot's server hands out; generate without \
+             `--dispatch calls`"
+        ))
     );
 }
 

@@ -38,18 +38,18 @@ fn documents_own(api: &Api) -> BTreeSet<String> {
     for definition in &api.types {
         all.insert(definition.ident.unraw().to_string());
         match &definition.shape {
-            Shape::Enum(variants) => all.extend(variants.iter().map(|it| it.ident.unraw().to_string())),
+            Shape::Enum(of) => all.extend(of.variants.iter().map(|it| it.ident.unraw().to_string())),
             Shape::Union(union) => all.extend(union.alternatives.iter().map(|it| it.ident.unraw().to_string())),
             Shape::Struct(_) | Shape::Newtype(_) => {}
         }
     }
     for operation in &api.operations {
-        for suffix in ["Path", "Query", "Headers", "Response"] {
+        for suffix in ["Path", "Query", "Headers", "Form", "Response"] {
             all.insert(operation_type(api, operation, suffix).to_string());
         }
     }
     // Variants of responses stand behind their type everywhere but where they are defined.
-    all.extend(["Ok", "Created", "Accepted", "NoContent"].map(str::to_string));
+    all.extend(["Ok", "Created", "Accepted", "NoContent", "SwitchingProtocols", "Whole"].map(str::to_string));
     all
 }
 

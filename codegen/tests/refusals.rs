@@ -36,7 +36,7 @@ paths:
         - {in: cookie, name: a, schema: {type: string}}
         - {in: query, name: b, style: deepObject, schema: {type: string}}
         - {$ref: '#/components/parameters/Shared'}
-      responses: {'200': {$ref: '#/components/responses/Pets'}, default: {description: error}}
+      responses: {'200': {$ref: '#/components/responses/Pets'}, 2XX: {description: others}}
     trace: {operationId: trace_pets, responses: {'204': {description: done}}}
   /pets/{id}:
     get:
@@ -66,10 +66,10 @@ components:
     Pet:
       type: object
       properties:
-        kind: {anyOf: [{type: string}, {type: integer}]}
+        kind: {type: string, format: binary}
         other: {not: {type: string}}
-        size: {type: integer, multipleOf: 3, maximum: x}
-        tags: {type: array, items: {anyOf: [{type: string}]}}
+        size: {type: integer, contains: 3, maximum: x}
+        tags: {type: array, items: {type: string, format: binary}}
     Unused: {not: {type: string}}
 ";
 
@@ -81,20 +81,22 @@ fn everything_is_refused_at_once_and_nothing_twice() {
         "#/paths/~1pets/get/operationId: an operationId names a function and a file: write it as `list_pets`",
         "#/paths/~1pets/get/parameters/0/in: a parameter in `cookie` is not supported; use path, query or header",
         "#/paths/~1pets/get/parameters/1/style: `style` is not supported on a parameter; values are plain text",
-        "#/paths/~1pets/get/responses/default: `default`: name each status; of ranges, only `4XX` and `5XX` are supported",
+        "#/paths/~1pets/get/responses/2XX: `2XX`: name each status; of ranges, only `4XX` and `5XX` are supported",
         "#/paths/~1pets/trace: Dropshot serves no TRACE; leave the operation out",
         "#/paths/~1pets~1{id}/put: operationId `read_pet` is already used at #/paths/~1pets~1{id}/get; each operation \
          needs its own",
         "#/paths/~1pets~1{id}/put/requestBody: Dropshot has no optional bodies: write `required: true`",
         "#/components/parameters/Shared/in: a parameter in `cookie` is not supported; use path, query or header",
-        "#/components/schemas/Pet/properties/kind/anyOf: `anyOf` is not supported; name one type",
-        "#/components/schemas/Pet/properties/other/not: `not` is not supported; name one type",
+        "#/components/schemas/Pet/properties/kind: a string of format `binary` is not supported here; \
+         leave the format out and state a `pattern`",
+        "#/components/schemas/Pet/properties/other/not: `not` is supported only as `not: {}`, which no value is; name one type",
         "#/components/schemas/Pet/properties/size/maximum: not a valid OpenAPI 3.0 document: invalid type: string \"x\", \
          expected a JSON number",
-        "#/components/schemas/Pet/properties/size/multipleOf: `multipleOf` is not supported here; values would not be \
+        "#/components/schemas/Pet/properties/size/contains: `contains` is not supported here; values would not be \
          checked against it",
-        "#/components/schemas/Pet/properties/tags/items/anyOf: `anyOf` is not supported; name one type",
-        "#/components/schemas/Unused/not: `not` is not supported; name one type",
+        "#/components/schemas/Pet/properties/tags/items: a string of format `binary` is not supported here; \
+         leave the format out and state a `pattern`",
+        "#/components/schemas/Unused/not: `not` is supported only as `not: {}`, which no value is; name one type",
     ];
     let mut missing: Vec<&str> = expected.to_vec();
     missing.retain(|expected| !found.iter().any(|found| found == expected));
@@ -118,8 +120,14 @@ fn refusals_are_counted_by_cause() {
         counts,
         [
             (2, "a parameter in … is not supported; use path, query or header"),
-            (2, "`anyOf` is not supported; name one type"),
-            (2, "`not` is not supported; name one type"),
+            (
+                2,
+                "a string of format `binary` is not supported here; leave the format out and state a `pattern`"
+            ),
+            (
+                2,
+                "`not` is supported only as `not: {}`, which no value is; name one type"
+            ),
         ]
     );
 }

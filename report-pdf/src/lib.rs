@@ -21,7 +21,9 @@ mod labels;
 mod render;
 mod report;
 mod test_line;
+mod version;
 mod view;
 
 pub use render::{RenderError, Renderer};
 pub use report::{Form, Photo, Point, Pricing, Report, Vehicle};
+pub use version::VERSION;

@@ -9,6 +9,7 @@ use partner_api_signing::Environment;
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::front_door::{Caller, FrontDoor};
+use crate::recorder::Recorder;
 use crate::storage::Storage;
 
 /// The state that requests share; cheap to clone.
@@ -17,8 +18,10 @@ pub struct Context(Arc<State>);
 
 /// What a [`Context`] holds.
 pub struct State {
-    /// Connections for reads, and for transactions that write.
+    /// Connections for reads.
     pub pool: Pool,
+    /// Records measurements.
+    pub recorder: Recorder,
     /// Photos and PDFs.
     pub storage: Storage,
     /// The address under which partners reach the service, without a slash at its end.

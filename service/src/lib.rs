@@ -18,6 +18,7 @@ pub mod generated;
 pub mod listener;
 pub mod logging;
 pub mod publishing;
+pub mod recorder;
 pub mod rules;
 pub mod sandbox;
 pub mod secrets;

@@ -15,6 +15,8 @@ use crate::directory::Directory;
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
 use crate::listener::{Limits, Listener, Running};
+use crate::publishing::Renderers;
+use crate::recorder::Recorder;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 
@@ -33,6 +35,8 @@ pub struct ServerParts {
     pub pool: Pool,
     /// Connections for admission and the keys, so that neither waits behind requests.
     pub admission_pool: Pool,
+    /// Connections for recording measurements, so that reads do not wait behind it.
+    pub recorder_pool: Pool,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -45,6 +49,8 @@ pub struct ServerParts {
     pub body_timeout: Duration,
     /// The time in which a request must have been answered.
     pub request_timeout: Duration,
+    /// How many reports are rendered at the same time; none leaves that to other replicas.
+    pub renderers: usize,
 }
 
 /// Why a server did not start.
@@ -79,6 +85,7 @@ pub struct RunningServer {
     pub context: Context,
     server: Running,
     background: JoinSet<()>,
+    renderers: Renderers,
 }
 
 /// Starts a server.
@@ -120,6 +127,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let context = Context::new(State {
         pool: parts.pool,
+        recorder: Recorder::start(parts.recorder_pool),
         storage: (parts.storage)(&public_url)?,
         public_url: public_url.clone(),
         environment: parts.environment,
@@ -132,12 +140,14 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let mut background = JoinSet::new();
     background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
     background.spawn(nonces::keep_partitions(parts.admission_pool));
+    let renderers = Renderers::start(parts.renderers, &context.pool, &context.storage);
     Ok(RunningServer {
         address: server.address,
         public_url,
         context,
         server,
         background,
+        renderers,
     })
 }
 
@@ -145,7 +155,7 @@ impl RunningServer {
     /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did.
     pub async fn stop(mut self, deadline: Duration) -> bool {
         self.background.abort_all();
-        let all = self.server.stop(deadline).await;
+        let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
         if !all {
             tracing::warn!(?deadline, "requests were still under way at the deadline");
         }

@@ -10,6 +10,7 @@ use crate::db::migrate::{MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use crate::embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
 use crate::front_door::address::TrustedProxies;
+use crate::recorder;
 use crate::secrets::{MasterKey, MasterKeyError, purpose};
 use crate::server::{RunningServer, ServerParts, StartError, start};
 
@@ -48,8 +49,18 @@ pub struct OpenDatabase {
     pub pool: Pool,
     /// Connections for admission and the keys.
     pub admission_pool: Pool,
+    /// Connections for recording measurements.
+    pub recorder_pool: Pool,
     /// The migrations that were applied just now.
     pub applied: Vec<String>,
+}
+
+/// A migrated database's pools.
+struct Prepared {
+    pool: Pool,
+    admission_pool: Pool,
+    recorder_pool: Pool,
+    applied: Vec<String>,
 }
 
 impl OpenDatabase {
@@ -70,10 +81,16 @@ impl OpenDatabase {
             }
         };
         match Self::prepare(config, target).await {
-            Ok((pool, admission_pool, applied)) => Ok(OpenDatabase {
+            Ok(Prepared {
+                pool,
+                admission_pool,
+                recorder_pool,
+                applied,
+            }) => Ok(OpenDatabase {
                 embedded,
                 pool,
                 admission_pool,
+                recorder_pool,
                 applied,
             }),
             Err(error) => {
@@ -85,23 +102,26 @@ impl OpenDatabase {
         }
     }
 
-    async fn prepare(
-        config: &Config,
-        target: tokio_postgres::Config,
-    ) -> Result<(Pool, Pool, Vec<String>), StartupError> {
+    async fn prepare(config: &Config, target: tokio_postgres::Config) -> Result<Prepared, StartupError> {
         let applied = migrate(&target).await?;
         let settings = config.pool_settings();
         let admission = PoolSettings {
             size: ADMISSION_POOL,
             ..settings.clone()
         };
-        Ok((pool(target.clone(), &settings)?, pool(target, &admission)?, applied))
+        Ok(Prepared {
+            pool: pool(target.clone(), &settings)?,
+            admission_pool: pool(target.clone(), &admission)?,
+            recorder_pool: pool(target, &recorder::pool_settings(&settings))?,
+            applied,
+        })
     }
 
     /// Closes the connections, and stops the private cluster.
     pub async fn close(self) {
         self.pool.close();
         self.admission_pool.close();
+        self.recorder_pool.close();
         if let Some(cluster) = self.embedded {
             cluster.stop().await;
         }
@@ -125,12 +145,14 @@ pub async fn serve(
         environment: config.environment,
         pool: database.pool.clone(),
         admission_pool: database.admission_pool.clone(),
+        recorder_pool: database.recorder_pool.clone(),
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
         master_key,
         ip_limit: config.ip_limit,
         trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),
         body_timeout: *config.body_timeout,
         request_timeout: *config.request_timeout,
+        renderers: config.renderers,
     };
     let running = start(parts).await?;
     tracing::info!(

@@ -41,11 +41,11 @@ async fn every_statement_prepares_against_the_migrated_schema() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Those of admission, of the directory and of publishing are among them.
+    // Those of admission, of the directory and of rendering are among them.
     for module in [
         "admission",
         "directory::load",
-        "publishing",
+        "db::renderings",
         "db::inspections::statements::default",
     ] {
         let known = |statement: &&Statement| statement.name().contains(module);

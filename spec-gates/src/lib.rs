@@ -7,6 +7,7 @@
 //!
 //! The tests run the gates on the real files; every message names the place and what to do.
 
+pub mod accepted;
 mod change;
 mod compare;
 pub mod consistency;

@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::front_door::address::TrustedProxies;
+use partner_api::recorder;
 use partner_api::secrets::purpose;
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
@@ -34,6 +35,8 @@ pub struct Options {
     pub trusted_proxies: TrustedProxies,
     /// The time in which a body must have arrived.
     pub body_timeout: Duration,
+    /// How many reports are rendered at the same time.
+    pub renderers: usize,
 }
 
 impl Default for Options {
@@ -43,6 +46,8 @@ impl Default for Options {
             ip_limit: 0,
             trusted_proxies: TrustedProxies::default(),
             body_timeout: Duration::from_secs(30),
+            // A test that wants a report rendered says when.
+            renderers: 0,
         }
     }
 }
@@ -57,7 +62,7 @@ pub struct Service {
     config: tokio_postgres::Config,
     running: RunningServer,
     // In this order: what uses the database ends before it is dropped.
-    _folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
     database: Option<Arc<Database>>,
 }
 
@@ -70,21 +75,30 @@ impl Service {
     /// With these options.
     pub async fn start_with(options: Options) -> Self {
         let database = Database::create().await;
-        Self::start_over(database.config(), Some(Arc::new(database)), options).await
+        Self::start_over(database.config(), Some(Arc::new(database)), new_folder(), options).await
     }
 
-    /// Another service over the same database.
+    /// Another service over the same database and storage.
     pub async fn replica(&self) -> Self {
-        Self::start_over(self.config.clone(), self.database.clone(), Options::default()).await
+        self.replica_with(Options::default()).await
+    }
+
+    /// The same, with these options.
+    pub async fn replica_with(&self, options: Options) -> Self {
+        Self::start_over(self.config.clone(), self.database.clone(), self.folder.clone(), options).await
     }
 
     /// Over a database that the test has made itself, and that stays when the service ends.
     pub async fn start_on(config: tokio_postgres::Config) -> Self {
-        Self::start_over(config, None, Options::default()).await
+        Self::start_over(config, None, new_folder(), Options::default()).await
     }
 
-    async fn start_over(config: tokio_postgres::Config, database: Option<Arc<Database>>, options: Options) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+    async fn start_over(
+        config: tokio_postgres::Config,
+        database: Option<Arc<Database>>,
+        folder: Arc<tempfile::TempDir>,
+        options: Options,
+    ) -> Self {
         let objects = folder.path().to_owned();
         let master_key = fixture::master_key();
         let link_key = master_key.derive(purpose::LINKS);
@@ -98,12 +112,14 @@ impl Service {
             environment: options.environment,
             pool: pool::pool(config.clone(), &few(6)).unwrap(),
             admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
+            recorder_pool: pool::pool(config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             master_key,
             ip_limit: options.ip_limit,
             trusted_proxies: options.trusted_proxies,
             body_timeout: options.body_timeout,
             request_timeout: Duration::from_secs(20),
+            renderers: options.renderers,
         };
         let running = server::start(parts).await.unwrap_or_else(|error| panic!("{error}"));
         for (key, bytes, content_type) in OBJECTS {
@@ -115,6 +131,7 @@ impl Service {
                 .unwrap();
         }
         let db = cluster::connect(&config).await;
+        fixture::store_pdfs(&db, &running.context.storage).await;
         let base_url = running.public_url.clone();
         Self {
             base_url,
@@ -122,7 +139,7 @@ impl Service {
             seen: Arc::default(),
             config,
             running,
-            _folder: folder,
+            folder,
             database,
         }
     }
@@ -260,6 +277,10 @@ impl Service {
             .unwrap_or_else(|error| panic!("{query}: {error:?}"))
             .get(0)
     }
+}
+
+fn new_folder() -> Arc<tempfile::TempDir> {
+    Arc::new(tempfile::tempdir().unwrap())
 }
 
 fn answer(exchange: &Exchange, base_url: &str) -> Answer {

@@ -525,6 +525,11 @@ while `pending`. Absent in a replay.
         pub inspection_id: ::std::option::Option<::uuid::Uuid>,
         ///The platform's id of the measurement.
         pub measurement_id: ::uuid::Uuid,
+        /**True in a replay whose body differs from the recorded one, byte for byte: the answer is about the recorded
+one. Absent otherwise.
+*/
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub payload_mismatch: ::std::option::Option<bool>,
         ///The plate as the platform writes it, in capitals and without spaces.
         pub plate: ::std::string::String,
         /**The points that were not written, each with the reason. Present only when there are any. The points of a
@@ -553,7 +558,8 @@ them a control character.
         pub device_serial: ::std::option::Option<MeasurementRequestDeviceSerial>,
         /**Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
 makes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly
-recommended. 1 to 120 characters, none of them a control character.
+recommended, and best of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
+characters, none of them a control character.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub external_id: ::std::option::Option<MeasurementRequestExternalId>,
@@ -711,7 +717,8 @@ them a control character.
     }
     /**Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
 makes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly
-recommended. 1 to 120 characters, none of them a control character.
+recommended, and best of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
+characters, none of them a control character.
 */
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
@@ -1108,13 +1115,13 @@ In `NONE` and `MASKED` a Turkish national id or a telephone number in free text 
         }
     }
     /**Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
-organization has no threshold that gives the value a status.
+organization has no threshold that gives the value a status. `superseded`: the report has a device value that
+was measured later. Further reasons may be added: treat one that you do not know as "not written".
 */
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
         Clone,
-        Copy,
         Debug,
         Eq,
         Hash,
@@ -1122,46 +1129,33 @@ organization has no threshold that gives the value a status.
         PartialEq,
         PartialOrd
     )]
-    pub enum SkipReason {
-        #[serde(rename = "unknown_point")]
-        UnknownPoint,
-        #[serde(rename = "no_status")]
-        NoStatus,
+    #[serde(transparent)]
+    pub struct SkipReason(pub ::std::string::String);
+    impl ::std::ops::Deref for SkipReason {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<SkipReason> for ::std::string::String {
+        fn from(value: SkipReason) -> Self {
+            value.0
+        }
+    }
+    impl ::std::convert::From<::std::string::String> for SkipReason {
+        fn from(value: ::std::string::String) -> Self {
+            Self(value)
+        }
     }
     impl ::std::fmt::Display for SkipReason {
         fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-            match *self {
-                Self::UnknownPoint => f.write_str("unknown_point"),
-                Self::NoStatus => f.write_str("no_status"),
-            }
+            self.0.fmt(f)
         }
     }
     impl ::std::str::FromStr for SkipReason {
-        type Err = self::error::ConversionError;
-        fn from_str(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            match value {
-                "unknown_point" => Ok(Self::UnknownPoint),
-                "no_status" => Ok(Self::NoStatus),
-                _ => Err("invalid value".into()),
-            }
-        }
-    }
-    impl ::std::convert::TryFrom<&str> for SkipReason {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: &str,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
-        }
-    }
-    impl ::std::convert::TryFrom<::std::string::String> for SkipReason {
-        type Error = self::error::ConversionError;
-        fn try_from(
-            value: ::std::string::String,
-        ) -> ::std::result::Result<Self, self::error::ConversionError> {
-            value.parse()
+        type Err = ::std::convert::Infallible;
+        fn from_str(value: &str) -> ::std::result::Result<Self, Self::Err> {
+            Ok(Self(value.to_string()))
         }
     }
     ///A point that was not written to the report.
@@ -2718,6 +2712,10 @@ null, `***` when hidden.
                 ::std::string::String,
             >,
             measurement_id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
+            payload_mismatch: ::std::result::Result<
+                ::std::option::Option<bool>,
+                ::std::string::String,
+            >,
             plate: ::std::result::Result<::std::string::String, ::std::string::String>,
             skipped_points: ::std::result::Result<
                 ::std::vec::Vec<super::SkippedPoint>,
@@ -2741,6 +2739,7 @@ null, `***` when hidden.
                     measurement_id: Err(
                         "no value supplied for measurement_id".to_string(),
                     ),
+                    payload_mismatch: Ok(Default::default()),
                     plate: Err("no value supplied for plate".to_string()),
                     skipped_points: Ok(Default::default()),
                     status: Err("no value supplied for status".to_string()),
@@ -2802,6 +2801,20 @@ null, `***` when hidden.
                     });
                 self
             }
+            pub fn payload_mismatch<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<bool>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.payload_mismatch = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!(
+                            "error converting supplied value for payload_mismatch: {e}"
+                        )
+                    });
+                self
+            }
             pub fn plate<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<::std::string::String>,
@@ -2851,6 +2864,7 @@ null, `***` when hidden.
                     idempotent_replay: value.idempotent_replay?,
                     inspection_id: value.inspection_id?,
                     measurement_id: value.measurement_id?,
+                    payload_mismatch: value.payload_mismatch?,
                     plate: value.plate?,
                     skipped_points: value.skipped_points?,
                     status: value.status?,
@@ -2864,6 +2878,7 @@ null, `***` when hidden.
                     idempotent_replay: Ok(value.idempotent_replay),
                     inspection_id: Ok(value.inspection_id),
                     measurement_id: Ok(value.measurement_id),
+                    payload_mismatch: Ok(value.payload_mismatch),
                     plate: Ok(value.plate),
                     skipped_points: Ok(value.skipped_points),
                     status: Ok(value.status),
@@ -4200,9 +4215,10 @@ whose signature was right, and whose nonce was fresh, count. It is exact across 
 
 Semantic versioning; the major version is in the path. 1.0.0 (2026-05): health, organizations, branches and
 inspections. 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
+1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
 
 
-Version: 1.1.0*/
+Version: 1.2.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -4244,7 +4260,7 @@ impl Client {
 }
 impl ClientInfo<crate::hooks::Hooks> for Client {
     fn api_version() -> &'static str {
-        "1.1.0"
+        "1.2.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -4452,8 +4468,11 @@ let response = client.get_inspection_photos()
     }
     /**Download the PDF of an inspection report
 
-The report as the customer sees it, as a PDF file. It is rendered when the report is published, so it does not
-follow later changes.
+The report as the customer sees it, as a PDF file. It is rendered when the report is published, and served only
+while what it was rendered under still holds: the organization's privacy mode, the photos shown, the report's
+content. When one of these has changed it is rendered anew: until then the answer is 503 `service_unavailable`
+with `Retry-After`, as it is for a report published a moment ago. Rendering takes seconds; the request puts the
+report first in line.
 
 The PDF exists only while the report is `published` and has its public link; 404 `not_found` otherwise
 (`archived` and `cancelled` reports have none), and under the same conditions as the report itself.
@@ -4483,7 +4502,9 @@ without it gets 403 `scope_required`.
 2. The package is stored, byte for byte as sent, whatever becomes of its values, and is never deleted.
 3. If an open report for the plate exists at the branch (still being written, and created within the last
    24 hours; of several the newest), the values are written into its test-line checks form at once: status
-   `applied`. A point that already has a value is overwritten by the newer device value.
+   `applied`. A point that already has a value is overwritten by the newer device value: the one that was
+   measured later (`measured_at`, or the arrival without it; at equal times the later arrival). An older one
+   that is delivered later changes nothing; its point is skipped as `superseded`.
 4. Otherwise the package waits: status `pending`. When an inspector opens a report for the plate, one click
    applies it, so a measurement may arrive before its report.
 
@@ -4492,8 +4513,11 @@ without it gets 403 `scope_required`.
 measurement's present state, and nothing is recorded twice. An `external_id` belongs to the partner, not to a
 key, and is remembered for ever; a request that was refused (4xx) does not use it up. Of two simultaneous
 requests with one `external_id` one gets 201, and the other waits for it and gets 200. A replay whose body
-differs from the first is still 200, with the header `X-Idempotency-Payload-Mismatch: true`; the first package
-stands. After a 503 or a broken connection the outcome is unknown: retry. Without an `external_id` every
+differs from the first is still 200, with the header `X-Idempotency-Payload-Mismatch: true` and
+`payload_mismatch` true in the body; the first package stands, and the other one's bytes are kept beside it. It
+means that two measurements were given one id: make it of the form `<branch>-<device>-<uuid>`, such as
+`ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10`, rather than from a counter that a second station
+may have as well. After a 503 or a broken connection the outcome is unknown: retry. Without an `external_id` every
 accepted request makes a new record.
 
 **Points.** Not every code must be sent; the inspector completes the rest by hand. A code that has no

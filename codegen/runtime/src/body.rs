@@ -5,9 +5,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::rules::{ArrayRules, MapRules, NumberRules, StringRules, shown};
+use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among, shown};
 use crate::{ExactNumber, exact_number};
 
 /// A string within its rules.
@@ -27,7 +27,7 @@ pub fn string<'de, D: Deserializer<'de>>(deserializer: D, rules: StringRules) ->
 pub fn number<'de, D, T>(deserializer: D, rules: NumberRules<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de> + PartialOrd + fmt::Display + Copy,
+    T: Deserialize<'de> + Multiple,
 {
     let value = T::deserialize(deserializer)?;
     rules.check(value).map_err(D::Error::custom)?;
@@ -76,6 +76,57 @@ pub fn array<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(items)
 }
 
+/// Items of which no two may be the same, as they would be written.
+///
+/// # Errors
+/// A fragment that names the two by their indexes.
+pub fn distinct<T: Serialize, E: serde::de::Error>(items: Vec<T>) -> Result<Vec<T>, E> {
+    let rules = ArrayRules {
+        unique_items: true,
+        ..ArrayRules::NONE
+    };
+    rules.check_items(&items).map_err(E::custom)?;
+    Ok(items)
+}
+
+/// One of an enumeration's numbers or booleans, read by `parse` from its text; a whole number is the same with and
+/// without a point.
+///
+/// # Errors
+/// The deserialiser's; a fragment that names all admitted values.
+pub fn one_of_values<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    values: &[&str],
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    struct Scalar;
+    impl Visitor<'_> for Scalar {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number or a boolean")
+        }
+
+        fn visit_bool<E>(self, value: bool) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+
+        fn visit_i64<E>(self, value: i64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+
+        fn visit_u64<E>(self, value: u64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+
+        fn visit_f64<E>(self, value: f64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+    }
+    let text = deserializer.deserialize_any(Scalar)?;
+    parse(&text).ok_or_else(|| D::Error::custom(format!("must be one of {}, is {text}", values.join(", "))))
+}
+
 /// A map within its rules; a name that occurs twice is refused.
 ///
 /// # Errors
@@ -118,123 +169,60 @@ pub fn exact_number_map<'de, D: Deserializer<'de>>(
 ///
 /// # Errors
 /// The deserialiser's; for a null, a fragment that says to leave the member out.
-pub fn optional<'de, D, T, F>(deserializer: D, nullable: bool, read: F) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    F: FnOnce(OptionReader<'de, D::Error>) -> Result<T, D::Error>,
-{
-    // The value is read as raw JSON first: serde's Option would accept a null before `read` saw it.
-    let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-    if raw.get() == "null" {
-        return match nullable {
-            true => Ok(None),
-            false => Err(D::Error::custom("must not be null; leave the member out instead")),
-        };
+pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    nullable: bool,
+) -> Result<Option<T>, D::Error> {
+    struct Perhaps<T>(bool, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Perhaps<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value")
+        }
+
+        fn visit_none<E: serde::de::Error>(self) -> Result<Self::Value, E> {
+            match self.0 {
+                true => Ok(None),
+                false => Err(E::custom("must not be null; leave the member out instead")),
+            }
+        }
+
+        fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
+            self.visit_none()
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+            T::deserialize(deserializer).map(Some)
+        }
     }
-    read(OptionReader {
-        raw,
-        error: PhantomData,
-        lifetime: PhantomData,
-    })
-    .map(Some)
+    deserializer.deserialize_option(Perhaps(nullable, PhantomData))
 }
 
-/// Hands raw JSON on as a deserialiser with the outer error type.
-pub struct OptionReader<'de, E> {
-    raw: Box<serde_json::value::RawValue>,
-    error: PhantomData<E>,
-    lifetime: PhantomData<&'de ()>,
-}
-
-impl<E: serde::de::Error> OptionReader<'_, E> {
-    /// Reads the value with `read`.
-    ///
-    /// # Errors
-    /// What `read` says, as a fragment without a position (the outer reader knows the path).
-    pub fn with<T>(
-        self,
-        read: impl for<'a> FnOnce(&mut serde_json::Deserializer<serde_json::de::StrRead<'a>>) -> serde_json::Result<T>,
-    ) -> Result<T, E> {
-        let mut inner = serde_json::Deserializer::from_str(self.raw.get());
-        read(&mut inner).map_err(|error| E::custom(without_position(&error)))
-    }
-}
-
-/// An object of a union, whose member `tag` says which alternative it is.
-pub struct Tagged<E> {
-    /// The member's value.
-    pub tag: String,
-    name: &'static str,
-    raw: Box<serde_json::value::RawValue>,
-    error: PhantomData<E>,
-}
-
-impl<E: serde::de::Error> Tagged<E> {
-    /// Reads the object and its member `name`.
-    ///
-    /// # Errors
-    /// The deserialiser's; a fragment that says that the member is missing or no text.
-    pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D, name: &'static str) -> Result<Self, E> {
-        let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-        let members: BTreeMap<String, &serde_json::value::RawValue> =
-            serde_json::from_str(raw.get()).map_err(|_| E::custom("must be an object"))?;
-        let member = members
-            .get(name)
-            .ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
-        let tag = serde_json::from_str(member.get()).map_err(|_| E::custom(format!("{name}: must be a string")))?;
-        Ok(Tagged {
-            tag,
-            name,
-            raw,
-            error: PhantomData,
-        })
-    }
-
-    /// Reads the whole object with `read`.
-    ///
-    /// # Errors
-    /// What `read` says, as a fragment without a position (the outer reader knows the path).
-    pub fn read<T>(
-        self,
-        read: impl for<'a> FnOnce(&mut serde_json::Deserializer<serde_json::de::StrRead<'a>>) -> serde_json::Result<T>,
-    ) -> Result<T, E> {
-        let mut inner = serde_json::Deserializer::from_str(self.raw.get());
-        read(&mut inner).map_err(|error| E::custom(without_position(&error)))
-    }
-
-    /// The refusal of a tag that is none of `values`.
-    pub fn unknown(self, values: &[&str]) -> E {
-        E::custom(format!(
-            "{}: must be one of {}, is {}",
-            self.name,
-            values.join(", "),
-            shown(&self.tag)
-        ))
-    }
-}
-
-/// Makes sure that what is written as one alternative of a union says so in its member `name`.
+/// Writes a member that every response has, though requests go without it.
 ///
 /// # Errors
-/// When `tag` is none of `values`: a reader would take the object for another alternative.
-pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) -> Result<(), E> {
-    match values.contains(&tag) {
-        true => Ok(()),
-        false => Err(E::custom(format!(
-            "{name} is {}, but must be one of {} in this alternative",
-            shown(tag),
-            values.join(", ")
-        ))),
+/// When it is not there.
+pub fn set<S: Serializer, T: Serialize>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => Err(serde::ser::Error::custom(
+            "a member that is `readOnly` and required must be set",
+        )),
     }
 }
 
-/// A JSON error's text without the line and column, which would count from the member's beginning.
-pub(crate) fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_string(),
-        None => text,
-    }
+/// One of an enumeration's values, read by `parse`.
+///
+/// # Errors
+/// The deserialiser's; a fragment that names all admitted values.
+pub fn one_of<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    values: &[&str],
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(&text).ok_or_else(|| D::Error::custom(not_among(values, &text)))
 }
 
 pub(crate) fn read_map<'de, A, T>(

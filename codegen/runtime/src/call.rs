@@ -9,6 +9,8 @@ use http::{HeaderMap, header};
 use serde::de::value::{Error as TextError, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 
+use crate::json::{self, JsonRefusal};
+
 /// What the arguments of an operation are read from.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -30,14 +32,7 @@ pub enum Refusal {
     /// The body is of a kind that the operation does not take.
     ContentType(String),
     /// The body is no such document.
-    Body {
-        /// Where in the document, `.` separated; empty for the document itself.
-        path: String,
-        /// What is wrong there.
-        reason: String,
-        /// Line and column, from 1; `None` where the reader does not know them.
-        position: Option<(usize, usize)>,
-    },
+    Body(JsonRefusal),
 }
 
 impl fmt::Display for Refusal {
@@ -45,16 +40,19 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Parameter(message) => f.write_str(message),
             Refusal::ContentType(message) => write!(f, "{message}; send the header Content-Type: application/json"),
-            Refusal::Body { path, reason, position } => {
-                f.write_str("body: ")?;
-                if !path.is_empty() {
-                    write!(f, "{path}: ")?;
-                }
-                f.write_str(reason)?;
-                match position {
-                    Some((line, column)) => write!(f, " (line {line}, column {column})"),
-                    None => Ok(()),
-                }
+            Refusal::Body(JsonRefusal {
+                path,
+                reason,
+                line,
+                column,
+            }) => {
+                let path = if path.is_empty() {
+                    String::new()
+                } else {
+                    format!("{path}: ")
+                };
+                // In brackets the position does not run into the sentence before it.
+                write!(f, "body: {path}{reason} (line {line}, column {column})")
             }
         }
     }
@@ -100,17 +98,28 @@ pub fn headers<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
 ///
 /// # Errors
 /// For another media type, and for a body that is not what the document says.
-pub fn json<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+pub fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     check_json(&request.headers)?;
-    let mut reader = serde_json::Deserializer::from_slice(&request.body);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        Refusal::Body {
-            path: if path == "." { String::new() } else { path },
-            reason: crate::body::without_position(error.inner()),
-            position: (error.inner().line() > 0).then(|| (error.inner().line(), error.inner().column())),
-        }
-    })
+    json::read(&request.body).map_err(Refusal::Body)
+}
+
+/// Reads a form, as parameters are read.
+///
+/// # Errors
+/// For another media type, and for a member that is missing or not what the document says.
+pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    const FORM: &str = "application/x-www-form-urlencoded";
+    let sent = request.headers.get(header::CONTENT_TYPE).map(|value| value.to_str());
+    let essence = match sent {
+        Some(Ok(sent)) => sent.split(';').next().unwrap_or_default().trim(),
+        _ => "",
+    };
+    if !essence.eq_ignore_ascii_case(FORM) {
+        let message = format!("the body must be a form; send the header Content-Type: {FORM}");
+        return Err(Refusal::Parameter(message));
+    }
+    let members: Vec<_> = url::form_urlencoded::parse(&request.body).collect();
+    parameters(members.iter().map(|(name, value)| (name.as_ref(), value.as_ref())))
 }
 
 fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -123,7 +132,8 @@ fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
         .map_err(|_| Refusal::ContentType("invalid content type: it is no text".into()))?;
     // Media types are case-insensitive; their parameters (a charset) say nothing about JSON.
     let essence = sent.split(';').next().unwrap_or_default().trim();
-    match essence.eq_ignore_ascii_case(JSON) {
+    let name = essence.to_ascii_lowercase();
+    match name == JSON || name.starts_with("application/") && name.ends_with("+json") {
         true => Ok(()),
         false => Err(Refusal::ContentType(format!(
             "unsupported content-type: {}",
@@ -227,6 +237,13 @@ mod tests {
         }
     }
 
+    fn sent(body: &'static [u8]) -> Request {
+        Request {
+            body: Bytes::from_static(body),
+            ..Request::default()
+        }
+    }
+
     #[test]
     fn parameters_are_read_as_the_types_they_are_wanted_as() {
         let pets: Pets = query(&request(&[("name", "7"), ("limit", "5"), ("alive", "true")])).unwrap();
@@ -244,30 +261,51 @@ mod tests {
 
     #[test]
     fn a_body_of_another_kind_is_refused_by_name() {
-        let mut request = Request::default();
-        request.body = Bytes::from_static(b"{\"name\":\"a\"}");
-        for taken in [None, Some("application/json"), Some("Application/JSON; charset=utf-8")] {
+        let mut request = sent(b"{\"name\":\"a\"}");
+        for taken in [
+            None,
+            Some("application/json"),
+            Some("Application/JSON; charset=utf-8"),
+            Some("application/vnd.pets+json"),
+        ] {
             request.headers.clear();
             if let Some(value) = taken {
                 request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
             }
-            assert!(json::<Pets>(&request).is_ok(), "{taken:?}");
+            assert!(body::<Pets>(&request).is_ok(), "{taken:?}");
         }
         request
             .headers
             .insert(header::CONTENT_TYPE, "text/plain".parse().unwrap());
         assert_eq!(
-            json::<Pets>(&request).unwrap_err().to_string(),
+            body::<Pets>(&request).unwrap_err().to_string(),
             "unsupported content-type: text/plain; send the header Content-Type: application/json"
         );
     }
 
     #[test]
-    fn a_refused_body_names_its_place() {
-        let mut request = Request::default();
-        request.body = Bytes::from_static(b"{\"name\":5}");
+    fn a_form_is_read_as_parameters_are() {
+        let mut request = sent(b"name=a+b%26&limit=5");
         assert_eq!(
-            json::<Pets>(&request).unwrap_err().to_string(),
+            form::<Pets>(&request).unwrap_err().to_string(),
+            "the body must be a form; send the header Content-Type: application/x-www-form-urlencoded"
+        );
+        let form_type = "application/x-www-form-urlencoded; charset=utf-8";
+        request.headers.insert(header::CONTENT_TYPE, form_type.parse().unwrap());
+        let pets: Pets = form(&request).unwrap();
+        assert_eq!((pets.name.as_str(), pets.limit), ("a b&", Some(5)));
+        request.body = Bytes::from_static(b"name=a&name=b");
+        assert_eq!(
+            form::<Pets>(&request).unwrap_err().to_string(),
+            "duplicate field `name`"
+        );
+    }
+
+    #[test]
+    fn a_refused_body_names_its_place() {
+        let request = sent(b"{\"name\":5}");
+        assert_eq!(
+            body::<Pets>(&request).unwrap_err().to_string(),
             "body: name: invalid type: integer `5`, expected a string (line 1, column 9)"
         );
     }

@@ -16,46 +16,58 @@ pub struct ExactNumber {
     pub value: Decimal,
 }
 
+/// What a [`Decimal`] holds.
+const MOST_DECIMALS: i64 = 28;
+const OUT_OF_RANGE: &str = "is out of the range that is kept exactly: the exponent resolved, at most 28 decimals, and \
+                            at most 79228162514264337593543950335 either way";
+
 impl ExactNumber {
     /// Reads a JSON number's text.
     ///
     /// # Errors
     /// A fragment that says what is wrong: not a number, or more digits than `max_significant_digits`, or out of the
-    /// range that can be kept exactly.
+    /// range that can be kept exactly: 28 decimals, and 96 bits for the digits without the dot.
     pub fn parse(text: &str, max_significant_digits: u32) -> Result<Self, String> {
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (
-                mantissa,
-                exponent.parse::<i64>().map_err(|_| "is out of range".to_string())?,
-            ),
-            None => (text, 0),
-        };
-        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
+        let (whole, decimals) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let digits = format!("{whole}{decimals}");
+        let exponent_digits = exponent.trim_start_matches(['+', '-']);
+        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !all_digits(&digits) || !all_digits(exponent_digits) {
+            return Err("must be a number".into());
+        }
         let significant = digits.trim_start_matches('0').len();
         if significant > max_significant_digits as usize {
             return Err(format!(
                 "must have at most {max_significant_digits} significant digits, has {significant}"
             ));
         }
-        let out_of_range = || "is out of the range that can be kept exactly".to_string();
-        let mut value = Decimal::from_str_exact(mantissa).map_err(|_| out_of_range())?;
-        if exponent != 0 && !value.is_zero() {
-            let scale = i64::from(value.scale()) - exponent;
-            if !(-28..=28).contains(&scale) {
-                return Err(out_of_range());
-            }
-            if scale >= 0 {
-                value.set_scale(scale as u32).map_err(|_| out_of_range())?;
-            } else {
-                value.set_scale(0).map_err(|_| out_of_range())?;
-                for _ in scale..0 {
-                    value = value.checked_mul(Decimal::TEN).ok_or_else(out_of_range)?;
-                }
-            }
+        let out_of_range = || OUT_OF_RANGE.to_string();
+        // Far beyond what any exponent could be and still count.
+        const FAR: i64 = i32::MAX as i64;
+        let size = exponent_digits.parse::<i64>().unwrap_or(FAR).min(FAR);
+        let exponent = if exponent.starts_with('-') { -size } else { size };
+        let mut mantissa: i128 = digits.parse().map_err(|_| out_of_range())?;
+        let mut scale = decimals.len() as i64 - exponent;
+        if mantissa == 0 {
+            scale = (decimals.len() as i64).min(MOST_DECIMALS);
         }
+        while scale > MOST_DECIMALS && mantissa % 10 == 0 {
+            mantissa /= 10;
+            scale -= 1;
+        }
+        while scale < 0 {
+            mantissa = mantissa.checked_mul(10).ok_or_else(out_of_range)?;
+            scale += 1;
+        }
+        if text.starts_with('-') {
+            mantissa = -mantissa;
+        }
+        let scale = u32::try_from(scale).map_err(|_| out_of_range())?;
         Ok(ExactNumber {
             text: text.to_string(),
-            value,
+            value: Decimal::try_from_i128_with_scale(mantissa, scale).map_err(|_| out_of_range())?,
         })
     }
 
@@ -92,6 +104,13 @@ impl Serialize for ExactNumber {
             Ok(raw) => raw.serialize(serializer),
             Err(error) => Err(serde::ser::Error::custom(error)),
         }
+    }
+}
+
+impl Default for ExactNumber {
+    /// 0
+    fn default() -> Self {
+        Decimal::ZERO.into()
     }
 }
 

@@ -2,25 +2,49 @@
 //!
 //! Generated types name these functions in their serde attributes, so that a value is checked against what the OpenAPI
 //! document declares while it is read. Messages are fragments that say what is wrong and what would be right; inside a
-//! JSON body the reader (Dropshot) puts the member's path before them, for parameters they name the parameter.
+//! JSON body the reader ([`json::read`]) puts the member's path before them, for parameters they name the parameter.
 
 pub mod base64;
 pub mod body;
 pub mod call;
 pub mod decimal;
 pub mod exact_number;
+pub mod format;
+pub mod json;
+pub mod json_body;
 pub mod param;
+pub mod pattern;
 pub mod response;
 pub mod rules;
 pub mod schema;
+pub mod unions;
 
 pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
+pub use format::Format;
+pub use json_body::JsonBody;
+pub use pattern::Pattern;
 pub use rules::{ArrayRules, MapRules, NumberRules, StringRules};
 
-/// Compiles a pattern that the generator has compiled before; `None` if this engine refuses it all the same.
+/// A type without a value (`not: {}`): nothing can be read into it, and nothing written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Never {}
+
+impl<'de> serde::Deserialize<'de> for Never {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(serde::de::Error::custom("must not be there: no value is one"))
+    }
+}
+
+impl serde::Serialize for Never {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        match *self {}
+    }
+}
+
+/// A value that stands in the document as this JSON, which the generator has read before.
 ///
-/// A pattern that does not compile admits nothing, which a test of the first request shows.
-pub fn pattern(text: &str) -> Option<regex::Regex> {
-    regex::Regex::new(text).ok()
+/// What does not parse all the same is the type's own default, which a test of the first use shows.
+pub fn constant<T: serde::de::DeserializeOwned + Default>(json: &str) -> T {
+    serde_json::from_str(json).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::{NumberRules, StringRules, shown};
+use crate::rules::{Multiple, NumberRules, StringRules, not_among, shown};
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     String::deserialize(deserializer)
@@ -31,21 +31,21 @@ pub fn string<'de, D: Deserializer<'de>>(d: D, name: &str, rules: StringRules) -
 pub fn integer<'de, D, T>(d: D, name: &str, rules: NumberRules<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: FromStr + PartialOrd + std::fmt::Display + Copy,
+    T: FromStr + Multiple,
 {
     let value = text(d)?;
+    let refused = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
     // `+5` parses in Rust but is no JSON integer.
-    match value.parse::<T>() {
-        Ok(number) if rules.check(number).is_ok() && !value.starts_with('+') => Ok(number),
-        _ if rules.is_empty() => Err(D::Error::custom(format!(
-            "{name}: must be a whole number of at most {} bits, is {}",
+    let number = value.parse::<T>().ok().filter(|_| !value.starts_with('+'));
+    match number.map(|number| (number, rules.check(number))) {
+        Some((number, Ok(()))) => Ok(number),
+        Some((number, Err(problem))) if rules.admits(number) => refused(problem),
+        _ if rules.has_no_bounds() => refused(format!(
+            "must be a whole number of at most {} bits, is {}",
             8 * size_of::<T>(),
             shown(&value)
-        ))),
-        _ => Err(D::Error::custom(format!(
-            "{name}: must be a whole number {rules}, is {}",
-            shown(&value)
-        ))),
+        )),
+        _ => refused(format!("must be a whole number {rules}, is {}", shown(&value))),
     }
 }
 
@@ -55,12 +55,12 @@ where
 /// A message that names the parameter, the bounds and what was sent.
 pub fn number<'de, D: Deserializer<'de>>(d: D, name: &str, rules: NumberRules<f64>) -> Result<f64, D::Error> {
     let value = text(d)?;
-    match value.parse::<f64>() {
-        Ok(number) if number.is_finite() && rules.check(number).is_ok() => Ok(number),
-        _ => Err(D::Error::custom(format!(
-            "{name}: must be {rules}, is {}",
-            shown(&value)
-        ))),
+    let refused = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+    match number.map(|number| (number, rules.check(number))) {
+        Some((number, Ok(()))) => Ok(number),
+        Some((number, Err(problem))) if rules.admits(number) => refused(problem),
+        _ => refused(format!("must be {rules}, is {}", shown(&value))),
     }
 }
 
@@ -117,13 +117,19 @@ pub fn one_of<'de, D: Deserializer<'de>, T>(
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, D::Error> {
     let value = text(d)?;
-    parse(&value).ok_or_else(|| {
-        D::Error::custom(format!(
-            "{name}: must be one of {}, is {}",
-            values.join(", "),
-            shown(&value)
-        ))
-    })
+    parse(&value).ok_or_else(|| D::Error::custom(format!("{name}: {}", not_among(values, &value))))
+}
+
+/// A value of one of several types, which `read` tries.
+///
+/// # Errors
+/// A message that names the parameter, with what `read` says.
+pub fn tried<'de, D: Deserializer<'de>, T>(
+    d: D,
+    name: &str,
+    read: impl FnOnce(&str) -> Result<T, serde::de::value::Error>,
+) -> Result<T, D::Error> {
+    read(&text(d)?).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
 /// Reads RFC 3339; the message says what is missing.

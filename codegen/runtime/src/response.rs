@@ -1,9 +1,48 @@
 //! What generated response types share.
 
-use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponseOk};
+use dropshot::{
+    ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseFound, HttpResponseOk, WebsocketEndpointResult,
+};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// What a handler has once it has accepted a websocket: the value of `WebsocketUpgrade::handle`.
+///
+/// Dropshot gives its type no name.
+pub type Upgraded = <WebsocketEndpointResult as Outcome>::Value;
+
+/// What a `Result` holds when all went well.
+pub trait Outcome {
+    /// It.
+    type Value;
+}
+
+impl<T, E> Outcome for Result<T, E> {
+    type Value = T;
+}
+
+/// What Dropshot's document says of a websocket.
+pub fn websocket_metadata(description: &str) -> ApiEndpointResponse {
+    described(
+        Upgraded::response_metadata(),
+        StatusCode::SWITCHING_PROTOCOLS,
+        description,
+    )
+}
+
+/// What Dropshot's document says of a redirection: that it has a `Location`.
+pub fn redirect_metadata(status: StatusCode, description: &str) -> ApiEndpointResponse {
+    described(HttpResponseFound::response_metadata(), status, description)
+}
+
+/// What Dropshot's document says of a response that the handler builds as a whole: nothing but that there is one.
+pub fn whole_metadata(description: &str) -> ApiEndpointResponse {
+    ApiEndpointResponse {
+        description: Some(description.to_string()).filter(|description| !description.is_empty()),
+        ..Response::<Body>::response_metadata()
+    }
+}
 
 /// Builds a JSON response.
 ///
@@ -14,8 +53,21 @@ pub fn json<T: Serialize>(
     body: &T,
     headers: &[(&'static str, Option<String>)],
 ) -> Result<Response<Body>, HttpError> {
+    json_as(status, "application/json", body, headers)
+}
+
+/// Builds a response of JSON under another media type, such as `application/problem+json`.
+///
+/// # Errors
+/// 500 when `body` does not serialise or a header's value is not one.
+pub fn json_as<T: Serialize>(
+    status: StatusCode,
+    content_type: &'static str,
+    body: &T,
+    headers: &[(&'static str, Option<String>)],
+) -> Result<Response<Body>, HttpError> {
     let bytes = serde_json::to_vec(body).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-    with_headers(status, Some("application/json"), Body::from(bytes), headers)
+    with_headers(status, Some(content_type), Body::from(bytes), headers)
 }
 
 /// Builds a response of bytes, or an empty one (no `content_type`).
@@ -61,7 +113,7 @@ where
 {
     // The schema's holder cannot be named outside Dropshot: its own response type is asked for one.
     described(
-        <HttpResponseOk<T> as dropshot::HttpResponse>::response_metadata(),
+        <HttpResponseOk<T> as HttpResponse>::response_metadata(),
         status,
         description,
     )

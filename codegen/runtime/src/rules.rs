@@ -1,63 +1,101 @@
-//! The bounds a document can declare, and the messages for values outside them.
+//! The rules a document can declare, each stated once: the generator keeps them in its model and checks defaults with
+//! them, generated servers check values with them, and both say the same of a value outside them.
 
+use std::borrow::Borrow;
+use std::collections::HashMap;
 use std::fmt::Display;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use serde_json::Value;
 
-/// A compiled pattern, made at its first use.
-pub type Pattern = LazyLock<Option<Regex>>;
+use crate::format::Format;
+use crate::pattern::Pattern;
 
 /// What a string must be like; lengths count characters.
-#[derive(Clone, Copy, Default)]
-pub struct StringRules {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StringRules<P = &'static Pattern> {
     /// `minLength`
     pub min_length: Option<usize>,
     /// `maxLength`
     pub max_length: Option<usize>,
-    /// `pattern`, as written in the document and compiled.
-    pub pattern: Option<(&'static str, &'static Pattern)>,
+    /// `pattern`
+    pub pattern: Option<P>,
+    /// `format`, where it is one that is checked.
+    pub format: Option<Format>,
 }
 
 /// What an integer or a number must be like.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NumberRules<T> {
     /// `minimum`, and whether it is exclusive.
     pub minimum: Option<(T, bool)>,
     /// `maximum`, and whether it is exclusive.
     pub maximum: Option<(T, bool)>,
-}
-
-impl<T> Default for NumberRules<T> {
-    fn default() -> Self {
-        NumberRules {
-            minimum: None,
-            maximum: None,
-        }
-    }
+    /// `multipleOf`; more than 0.
+    pub multiple_of: Option<T>,
 }
 
 /// What an array must be like.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArrayRules {
     /// `minItems`
     pub min_items: Option<usize>,
     /// `maxItems`
     pub max_items: Option<usize>,
+    /// `uniqueItems`
+    pub unique_items: bool,
 }
 
 /// What a map (an object with `additionalProperties`) must be like.
-#[derive(Clone, Copy, Default)]
-pub struct MapRules {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapRules<P = &'static Pattern> {
     /// `minProperties`
     pub min_properties: Option<usize>,
     /// `maxProperties`
     pub max_properties: Option<usize>,
-    /// `x-key-pattern`, as written in the document and compiled.
-    pub key_pattern: Option<(&'static str, &'static Pattern)>,
+    /// `x-key-pattern`
+    pub key_pattern: Option<P>,
 }
 
-impl StringRules {
+impl<P> StringRules<P> {
+    /// Every string will do.
+    pub const NONE: Self = StringRules {
+        min_length: None,
+        max_length: None,
+        pattern: None,
+        format: None,
+    };
+}
+
+impl<T> NumberRules<T> {
+    /// Every number will do.
+    pub const NONE: Self = NumberRules {
+        minimum: None,
+        maximum: None,
+        multiple_of: None,
+    };
+}
+
+impl ArrayRules {
+    /// Every array will do.
+    pub const NONE: Self = ArrayRules {
+        min_items: None,
+        max_items: None,
+        unique_items: false,
+    };
+}
+
+impl<P> MapRules<P> {
+    /// Every map will do.
+    pub const NONE: Self = MapRules {
+        min_properties: None,
+        max_properties: None,
+        key_pattern: None,
+    };
+}
+
+impl<P: Borrow<Pattern>> StringRules<P> {
     /// Says what is wrong with `value`, if anything is.
     pub fn check(&self, value: &str) -> Result<(), String> {
         let length = value.chars().count();
@@ -70,30 +108,69 @@ impl StringRules {
         if let Some(max) = self.max_length.filter(|max| length > *max) {
             return Err(format!("must have at most {max} characters, has {length}"));
         }
-        matches(self.pattern, value)
+        match self.format {
+            Some(format) if !format.admits(value) => Err(format!("must be {}, is {}", format.expected(), shown(value))),
+            _ => matches(&self.pattern, value),
+        }
+    }
+}
+
+/// A number whose multiples can be told.
+pub trait Multiple: PartialOrd + Display + Copy {
+    /// Whether it is a whole number of `unit`s, which are not 0.
+    fn is_multiple_of(self, unit: Self) -> bool;
+}
+
+macro_rules! whole_multiples {
+    ($($kind:ident)*) => {
+        $(impl Multiple for $kind {
+            fn is_multiple_of(self, unit: Self) -> bool {
+                self.checked_rem(unit).is_none_or(|rest| rest == 0)
+            }
+        })*
+    };
+}
+whole_multiples!(i8 i16 i32 i64 i128 u8 u16 u32 u64 u128);
+
+impl Multiple for f64 {
+    /// Of the decimal numbers that are written: 0.3 is a multiple of 0.1. What has no such form in 28 digits is
+    /// divided as it is.
+    fn is_multiple_of(self, unit: Self) -> bool {
+        let decimal = |number: f64| Decimal::from_str_exact(&number.to_string());
+        match (decimal(self), decimal(unit)) {
+            (Ok(number), Ok(unit)) => number.checked_rem(unit).is_none_or(|rest| rest.is_zero()),
+            _ => self % unit == 0.0,
+        }
     }
 }
 
 impl<T> NumberRules<T> {
-    /// Whether every number will do.
-    pub fn is_empty(&self) -> bool {
+    /// Whether every number between the type's own bounds will do.
+    pub fn has_no_bounds(&self) -> bool {
         self.minimum.is_none() && self.maximum.is_none()
     }
 }
 
-impl<T: PartialOrd + Display + Copy> NumberRules<T> {
-    /// Says what is wrong with `value`, if anything is.
-    pub fn check(&self, value: T) -> Result<(), String> {
+impl<T: Multiple> NumberRules<T> {
+    /// Whether `value` is within the bounds.
+    pub fn admits(&self, value: T) -> bool {
         let too_low = self
             .minimum
             .is_some_and(|(bound, exclusive)| value < bound || exclusive && value == bound);
         let too_high = self
             .maximum
             .is_some_and(|(bound, exclusive)| value > bound || exclusive && value == bound);
-        if too_low || too_high {
-            Err(format!("must be {self}, is {value}"))
-        } else {
-            Ok(())
+        !too_low && !too_high
+    }
+
+    /// Says what is wrong with `value`, if anything is.
+    pub fn check(&self, value: T) -> Result<(), String> {
+        if !self.admits(value) {
+            return Err(format!("must be {self}, is {value}"));
+        }
+        match self.multiple_of {
+            Some(unit) if !value.is_multiple_of(unit) => Err(format!("must be a multiple of {unit}, is {value}")),
+            _ => Ok(()),
         }
     }
 }
@@ -122,9 +199,47 @@ impl ArrayRules {
     pub fn check(&self, length: usize) -> Result<(), String> {
         count(length, self.min_items, self.max_items, "items")
     }
+
+    /// Says which two of the items are the same, if any are and must not be.
+    pub fn check_items<T: Serialize>(&self, items: &[T]) -> Result<(), String> {
+        if !self.unique_items {
+            return Ok(());
+        }
+        let mut seen = HashMap::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let value = serde_json::to_value(item).map_err(|error| error.to_string())?;
+            if let Some(first) = seen.insert(canonical(value).to_string(), index) {
+                return Err(format!(
+                    "must not have the same item twice, items {first} and {index} are"
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
-impl MapRules {
+/// A value in the one form that all equal ones have: members in the order of their names, whole numbers without a point.
+fn canonical(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.into_iter().collect();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            members
+                .into_iter()
+                .map(|(name, value)| (name, canonical(value)))
+                .collect()
+        }
+        Value::Array(items) => items.into_iter().map(canonical).collect(),
+        Value::Number(number) => match number.as_f64() {
+            // Beyond this, not every whole number has a form of its own.
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => (float as i64).into(),
+            _ => Value::Number(number),
+        },
+        other => other,
+    }
+}
+
+impl<P: Borrow<Pattern>> MapRules<P> {
     /// Says what is wrong with a map of `length` members, if anything is.
     pub fn check(&self, length: usize) -> Result<(), String> {
         count(length, self.min_properties, self.max_properties, "members")
@@ -132,7 +247,7 @@ impl MapRules {
 
     /// Says what is wrong with a member's name, if anything is.
     pub fn check_key(&self, key: &str) -> Result<(), String> {
-        matches(self.key_pattern, key).map_err(|problem| format!("the name {} {problem}", shown(key)))
+        matches(&self.key_pattern, key).map_err(|problem| format!("the name {} {problem}", shown(key)))
     }
 }
 
@@ -146,11 +261,14 @@ pub(crate) fn shown(text: &str) -> String {
     format!("{quoted:?}")
 }
 
-fn matches(pattern: Option<(&'static str, &'static Pattern)>, value: &str) -> Result<(), String> {
-    match pattern {
-        Some((text, compiled)) if !compiled.as_ref().is_some_and(|regex| regex.is_match(value)) => {
-            Err(format!("must match {text}"))
-        }
+/// What is wrong with a text that is none of an enumeration's values.
+pub(crate) fn not_among(values: &[&str], text: &str) -> String {
+    format!("must be one of {}, is {}", values.join(", "), shown(text))
+}
+
+fn matches<P: Borrow<Pattern>>(pattern: &Option<P>, value: &str) -> Result<(), String> {
+    match pattern.as_ref().map(Borrow::borrow) {
+        Some(pattern) if !pattern.is_match(value) => Err(format!("must match {}", pattern.text())),
         _ => Ok(()),
     }
 }

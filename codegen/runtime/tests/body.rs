@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codegen_runtime::{ArrayRules, Base64, ExactNumber, MapRules, NumberRules, StringRules, body, decimal};
+use codegen_runtime::{ArrayRules, Base64, ExactNumber, MapRules, NumberRules, StringRules, body, decimal, unions};
 use serde::Deserialize;
 
 type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
@@ -20,7 +20,7 @@ fn read<T>(text: &str, read: impl FnOnce(&mut Json<'_>) -> serde_json::Result<T>
 fn strings_and_numbers_are_read_under_their_rules() {
     let rules = StringRules {
         max_length: Some(2),
-        ..StringRules::default()
+        ..StringRules::NONE
     };
     assert_eq!(read("\"ab\"", |json| body::string(json, rules)), Ok("ab".into()));
     assert_eq!(
@@ -33,7 +33,7 @@ fn strings_and_numbers_are_read_under_their_rules() {
     );
     let rules = NumberRules {
         minimum: Some((1, false)),
-        maximum: None,
+        ..NumberRules::NONE
     };
     assert_eq!(read("1", |json| body::number(json, rules)), Ok(1));
     assert_eq!(
@@ -44,7 +44,7 @@ fn strings_and_numbers_are_read_under_their_rules() {
 
 #[test]
 fn a_name_that_occurs_twice_in_a_map_is_refused() {
-    let rules = MapRules::default();
+    let rules = MapRules::NONE;
     let map = |text: &str| read(text, |json| body::map::<_, i32>(json, rules));
     assert_eq!(
         map("{\"a\":1,\"b\":2}"),
@@ -59,7 +59,7 @@ fn a_name_that_occurs_twice_in_a_map_is_refused() {
 fn a_map_beyond_its_bound_is_refused_at_the_first_member_too_many() {
     let rules = MapRules {
         max_properties: Some(1),
-        ..MapRules::default()
+        ..MapRules::NONE
     };
     // What follows is not even read: it is no JSON.
     let result = read("{\"a\":1,\"b\":2,!", |json| body::map::<_, i32>(json, rules));
@@ -70,7 +70,7 @@ fn a_map_beyond_its_bound_is_refused_at_the_first_member_too_many() {
 fn arrays_are_counted() {
     let rules = ArrayRules {
         min_items: Some(2),
-        max_items: None,
+        ..ArrayRules::NONE
     };
     assert_eq!(
         read("[1]", |json| body::array::<_, i32>(json, rules)),
@@ -87,15 +87,11 @@ struct Members {
 }
 
 fn strict<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
-    body::optional(deserializer, false, |reader| {
-        reader.with(|json| Deserialize::deserialize(json))
-    })
+    body::optional(deserializer, false)
 }
 
 fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
-    body::optional(deserializer, true, |reader| {
-        reader.with(|json| Deserialize::deserialize(json))
-    })
+    body::optional(deserializer, true)
 }
 
 #[test]
@@ -109,7 +105,6 @@ fn a_null_is_refused_with_a_hint_unless_the_member_is_nullable() {
         members("{\"strict\": null}"),
         Err("must not be null; leave the member out instead".into())
     );
-    // The position inside the member would mislead.
     assert_eq!(
         members("{\"strict\": \"x\"}"),
         Err("invalid type: string \"x\", expected i32".into())
@@ -163,7 +158,7 @@ fn bytes_are_base64_and_never_shown() {
 
 #[test]
 fn unions_name_their_discriminator() {
-    let tagged = |text: &str| read(text, |json| body::Tagged::of(json, "kind").map(|tagged| tagged.tag));
+    let tagged = |text: &str| read(text, |json| unions::Tagged::of(json, "kind").map(|tagged| tagged.tag));
     assert_eq!(tagged("{\"a\": 1, \"kind\": \"x\"}"), Ok("x".into()));
     assert_eq!(tagged("{\"a\": 1}"), Err("missing field `kind`".into()));
     assert_eq!(tagged("{\"kind\": 1}"), Err("kind: must be a string".into()));
@@ -181,6 +176,11 @@ fn exact_numbers_keep_their_text_and_value() {
         ("0e999", "0"),
         ("123456789012345678", "123456789012345678"),
         ("0.000000000123456789", "0.000000000123456789"),
+        ("7.9e28", "79000000000000000000000000000"),
+        ("-1e-28", "-0.0000000000000000000000000001"),
+        ("10.00e-27", "0.0000000000000000000000000100"),
+        ("0.00000000000000000000000000000001e5", "0.000000000000000000000000001"),
+        ("0e-99999999999999999999", "0"),
     ] {
         let number = ExactNumber::parse(text, 18).unwrap();
         assert_eq!((number.text.as_str(), number.value.to_string().as_str()), (text, value));
@@ -196,9 +196,22 @@ fn exact_numbers_refuse_what_they_cannot_keep() {
         refused("1234567890123456789"),
         "must have at most 18 significant digits, has 19"
     );
-    assert_eq!(refused("1e29"), "is out of the range that can be kept exactly");
-    assert_eq!(refused("1e-29"), "is out of the range that can be kept exactly");
-    assert_eq!(refused("1e99999999999999999999"), "is out of range");
+    let out_of_range = "is out of the range that is kept exactly: the exponent resolved, at most 28 decimals, and at \
+                        most 79228162514264337593543950335 either way";
+    for text in [
+        "1e29",
+        "-9e28",
+        "1e-29",
+        "123e45",
+        "11e-29",
+        "1e99999999999999999999",
+        "1e-99999999999999999999",
+    ] {
+        assert_eq!(refused(text), out_of_range, "{text}");
+    }
+    for text in ["", "-", ".", "1x", "1e", "+1", "1e1.5", "١"] {
+        assert_eq!(refused(text), "must be a number", "{text}");
+    }
     for (text, kind) in [
         ("\"1\"", "a string"),
         ("null", "null"),

@@ -14,6 +14,7 @@ fn whole_numbers_say_their_bounds() {
     let rules = NumberRules {
         minimum: Some((1, false)),
         maximum: Some((100, false)),
+        multiple_of: None,
     };
     let limit = |text: &str| read(text, |text| param::integer::<_, i32>(text, "limit", rules));
     assert_eq!(limit("100"), Ok(100));
@@ -21,11 +22,7 @@ fn whole_numbers_say_their_bounds() {
         let expected = format!("limit: must be a whole number from 1 to 100, is {wrong:?}");
         assert_eq!(limit(wrong), Err(expected));
     }
-    let page = |text: &str| {
-        read(text, |text| {
-            param::integer::<_, u32>(text, "page", NumberRules::default())
-        })
-    };
+    let page = |text: &str| read(text, |text| param::integer::<_, u32>(text, "page", NumberRules::NONE));
     assert_eq!(
         page("-1"),
         Err("page: must be a whole number of at most 32 bits, is \"-1\"".into())
@@ -33,10 +30,33 @@ fn whole_numbers_say_their_bounds() {
 }
 
 #[test]
+fn a_number_within_its_bounds_may_still_be_none_of_the_multiples() {
+    let rules = NumberRules {
+        minimum: Some((1, false)),
+        multiple_of: Some(5),
+        ..NumberRules::NONE
+    };
+    let size = |text: &str| read(text, |text| param::integer::<_, i32>(text, "size", rules));
+    assert_eq!(size("10"), Ok(10));
+    assert_eq!(size("11"), Err("size: must be a multiple of 5, is 11".into()));
+    assert_eq!(
+        size("0"),
+        Err("size: must be a whole number at least 1, is \"0\"".into())
+    );
+    let rules = NumberRules {
+        multiple_of: Some(0.5),
+        ..NumberRules::NONE
+    };
+    let share = |text: &str| read(text, |text| param::number(text, "share", rules));
+    assert_eq!(share("1.5"), Ok(1.5));
+    assert_eq!(share("1.6"), Err("share: must be a multiple of 0.5, is 1.6".into()));
+}
+
+#[test]
 fn numbers_are_finite() {
     let rules = NumberRules {
         minimum: Some((0.0, true)),
-        maximum: None,
+        ..NumberRules::NONE
     };
     let weight = |text: &str| read(text, |text| param::number(text, "weight", rules));
     assert_eq!(weight("0.5"), Ok(0.5));
@@ -56,7 +76,7 @@ fn booleans_are_two_words() {
 fn texts_keep_their_rules() {
     let rules = StringRules {
         max_length: Some(2),
-        ..StringRules::default()
+        ..StringRules::NONE
     };
     let name = |text: &str| read(text, |text| param::string(text, "name", rules));
     assert_eq!(name("abc"), Err("name: must have at most 2 characters, has 3".into()));

@@ -1,12 +1,10 @@
 //! Each rule's message, at and beyond its bounds.
 
-use std::sync::LazyLock;
+use codegen_runtime::{ArrayRules, Format, MapRules, NumberRules, Pattern, StringRules};
+use serde_json::json;
 
-use codegen_runtime::rules::Pattern;
-use codegen_runtime::{ArrayRules, MapRules, NumberRules, StringRules};
-
-static LETTERS: Pattern = LazyLock::new(|| codegen_runtime::pattern("^[a-z]+$"));
-static BROKEN: Pattern = LazyLock::new(|| codegen_runtime::pattern("("));
+static LETTERS: Pattern = Pattern::new("^[a-z]+$");
+static BROKEN: Pattern = Pattern::new("(");
 
 fn problem(result: Result<(), String>) -> String {
     result.err().unwrap_or_default()
@@ -14,17 +12,17 @@ fn problem(result: Result<(), String>) -> String {
 
 #[test]
 fn strings_count_characters() {
-    let rules = StringRules {
+    let rules: StringRules = StringRules {
         min_length: Some(2),
         max_length: Some(3),
-        pattern: None,
+        ..StringRules::NONE
     };
     assert_eq!(problem(rules.check("ı")), "must have at least 2 characters, has 1");
     assert_eq!(problem(rules.check("çığ")), "");
     assert_eq!(problem(rules.check("abcd")), "must have at most 3 characters, has 4");
-    let not_empty = StringRules {
+    let not_empty: StringRules = StringRules {
         min_length: Some(1),
-        ..StringRules::default()
+        ..StringRules::NONE
     };
     assert_eq!(problem(not_empty.check("")), "must not be empty");
 }
@@ -33,19 +31,20 @@ fn strings_count_characters() {
 fn strings_match_their_pattern_and_a_pattern_that_does_not_compile_admits_nothing() {
     let rules = |pattern| StringRules {
         pattern: Some(pattern),
-        ..StringRules::default()
+        ..StringRules::NONE
     };
-    assert_eq!(problem(rules(("^[a-z]+$", &LETTERS)).check("abc")), "");
-    assert_eq!(
-        problem(rules(("^[a-z]+$", &LETTERS)).check("Abc")),
-        "must match ^[a-z]+$"
-    );
-    assert_eq!(problem(rules(("(", &BROKEN)).check("")), "must match (");
+    assert_eq!(problem(rules(&LETTERS).check("abc")), "");
+    assert_eq!(problem(rules(&LETTERS).check("Abc")), "must match ^[a-z]+$");
+    assert_eq!(problem(rules(&BROKEN).check("")), "must match (");
 }
 
 #[test]
 fn numbers_say_their_bounds() {
-    let rules = |minimum, maximum| NumberRules { minimum, maximum };
+    let rules = |minimum, maximum| NumberRules {
+        minimum,
+        maximum,
+        multiple_of: None,
+    };
     let check = |minimum, maximum, value: i32| problem(rules(minimum, maximum).check(value));
     assert_eq!(check(None, None, 1), "");
     assert_eq!(check(Some((1, false)), Some((5, false)), 1), "");
@@ -65,7 +64,7 @@ fn numbers_say_their_bounds() {
         check(Some((1, false)), Some((5, true)), 5),
         "must be at least 1 and less than 5, is 5"
     );
-    assert!(NumberRules::<f64>::default().is_empty());
+    assert!(NumberRules::<f64>::NONE.has_no_bounds());
 }
 
 #[test]
@@ -73,6 +72,7 @@ fn arrays_and_maps_count() {
     let rules = ArrayRules {
         min_items: Some(1),
         max_items: Some(2),
+        unique_items: false,
     };
     assert_eq!(problem(rules.check(0)), "must have at least 1 items, has 0");
     assert_eq!(problem(rules.check(2)), "");
@@ -80,7 +80,7 @@ fn arrays_and_maps_count() {
     let rules = MapRules {
         min_properties: Some(1),
         max_properties: Some(2),
-        key_pattern: Some(("^[a-z]+$", &LETTERS)),
+        key_pattern: Some(&LETTERS),
     };
     assert_eq!(problem(rules.check(0)), "must have at least 1 members, has 0");
     assert_eq!(problem(rules.check(3)), "must have at most 2 members, has 3");
@@ -91,12 +91,110 @@ fn arrays_and_maps_count() {
 #[test]
 fn a_quoted_name_is_short_and_on_one_line() {
     let rules = MapRules {
-        key_pattern: Some(("^[a-z]+$", &LETTERS)),
-        ..MapRules::default()
+        key_pattern: Some(&LETTERS),
+        ..MapRules::NONE
     };
     let message = problem(rules.check_key(&format!("\n{}", "A".repeat(1000))));
     assert_eq!(
         message,
         format!("the name \"\\n{}…\" must match ^[a-z]+$", "A".repeat(63))
     );
+}
+
+#[test]
+fn multiples_are_of_the_numbers_as_written() {
+    let whole = |unit: i64, value| {
+        let rules = NumberRules {
+            multiple_of: Some(unit),
+            ..NumberRules::NONE
+        };
+        problem(rules.check(value))
+    };
+    assert_eq!((whole(5, 0), whole(5, -15)), (String::new(), String::new()));
+    assert_eq!(whole(5, 12), "must be a multiple of 5, is 12");
+    assert_eq!(whole(-1, i64::MIN), "");
+    let float = |unit: f64, value| {
+        let rules = NumberRules {
+            multiple_of: Some(unit),
+            ..NumberRules::NONE
+        };
+        problem(rules.check(value))
+    };
+    for (unit, value) in [(0.1, 0.3), (0.01, 19.99), (2.5, -7.5), (1.0, 0.0), (1e300, 3e300)] {
+        assert_eq!(float(unit, value), "", "{value} of {unit}");
+    }
+    assert_eq!(float(0.1, 0.35), "must be a multiple of 0.1, is 0.35");
+    assert_eq!(float(0.01, 1e-9), "must be a multiple of 0.01, is 0.000000001");
+}
+
+#[test]
+fn the_same_item_twice_is_found_however_it_is_written() {
+    let rules = ArrayRules {
+        unique_items: true,
+        ..ArrayRules::NONE
+    };
+    let check = |items: serde_json::Value| problem(rules.check_items(items.as_array().unwrap()));
+    assert_eq!(check(json!([])), "");
+    assert_eq!(check(json!([1, "1", [1], null, false, 0, {}])), "");
+    assert_eq!(check(json!([{ "a": 1 }, { "a": 2 }, { "b": 1 }])), "");
+    let twice = "must not have the same item twice, items 0 and 2 are";
+    for items in [
+        json!(["a", "b", "a"]),
+        json!([1, 2, 1.0]),
+        json!([{ "a": 1, "b": [2] }, {}, { "b": [2.0], "a": 1 }]),
+    ] {
+        assert_eq!(check(items), twice);
+    }
+    assert_eq!(problem(ArrayRules::NONE.check_items(&["a", "a"])), "");
+}
+
+#[test]
+fn formats_are_checked() {
+    let cases: [(Format, &[&str], &[&str]); 7] = [
+        (
+            Format::Ipv4,
+            &["192.0.2.1"],
+            &["192.0.2", "192.0.2.256", "01.2.3.4", "::1", ""],
+        ),
+        (
+            Format::Ipv6,
+            &["::1", "2001:DB8::1"],
+            &["1.2.3.4", "fe80::1%eth0", ":1"],
+        ),
+        (Format::Ip, &["::1", "1.2.3.4"], &["1", "x"]),
+        (
+            Format::Hostname,
+            &["localhost", "a-1.example"],
+            &["-a", "a..b", "a_b", "", "a b", "é"],
+        ),
+        (
+            Format::Email,
+            &["a.b+c@example.org", "a@[192.0.2.1]", "a@[IPv6:::1]", "é@example.org"],
+            &["a", "@b", "a@", "a b@c", "a@b@c", ".a@b", "a@-b"],
+        ),
+        (
+            Format::Uri,
+            &["https://example.org/a?b#c", "urn:isbn:1"],
+            &["/a", "example.org", "http://a b", ""],
+        ),
+        (
+            Format::Time,
+            &["09:30:00Z", "23:59:59.5+03:00"],
+            &["09:30", "09:30:00", "25:00:00Z", "09:30:00 03:00"],
+        ),
+    ];
+    for (format, inside, outside) in cases {
+        let rules: StringRules = StringRules {
+            format: Some(format),
+            ..StringRules::NONE
+        };
+        for text in inside {
+            assert_eq!(problem(rules.check(text)), "", "{text}");
+        }
+        for text in outside {
+            let message = format!("must be {}, is {text:?}", format.expected());
+            assert_eq!(problem(rules.check(text)), message);
+        }
+    }
+    assert_eq!(Format::named("password"), None);
 }

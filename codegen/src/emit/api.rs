@@ -9,15 +9,24 @@ use crate::model::{Api, BodyContent, Operation};
 pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let methods = api.operations.iter().map(method);
     let about = docs(&format!("{} {}.", api.title, api.version));
-    let tags = api.tags.iter().map(|(name, description)| match description.as_str() {
-        "" => quote! { #name = {} },
-        _ => quote! { #name = { description = #description } },
+    let tags = api.tags.iter().map(|tag| {
+        let name = &tag.name;
+        let description = Some(&tag.description).filter(|description| !description.is_empty());
+        let description = description.map(|description| quote! { description = #description });
+        let docs = tag.external_docs.as_ref().map(|(description, url)| {
+            let description = description
+                .as_ref()
+                .map(|description| quote! { description = #description, });
+            quote! { external_docs = { #description url = #url } }
+        });
+        let about = description.into_iter().chain(docs);
+        quote! { #name = { #(#about),* } }
     });
     let tag_config = if api.tags.is_empty() {
         quote! {}
     } else {
         // Dropshot refuses a tag that it was not told of.
-        let is_declared = |tag: &String| api.tags.iter().any(|(known, _)| known == tag);
+        let is_declared = |tag: &String| api.tags.iter().any(|known| known.name == *tag);
         let others = api
             .operations
             .iter()
@@ -38,6 +47,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     };
     let imports = imports(
         &[
+            "codegen_runtime::JsonBody",
             "dropshot::EndpointTagPolicy",
             "dropshot::Header",
             "dropshot::Path",
@@ -45,6 +55,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
             "dropshot::RequestContext",
             "dropshot::TypedBody",
             "dropshot::UntypedBody",
+            "dropshot::WebsocketUpgrade",
         ],
         &code,
     );
@@ -76,11 +87,13 @@ fn method(operation: &Operation) -> TokenStream {
     let tags = &operation.tags;
     let deprecated = operation.deprecated.then(|| quote! { deprecated = true, });
     let about = docs(&operation.docs);
+    let is_form = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Form(_)));
+    let content_type = is_form.then(|| quote! { content_type = "application/x-www-form-urlencoded", });
     let arguments = arguments(operation).into_iter().map(|(name, ty)| quote! { #name: #ty });
     let response = derived(&operation.id, "Response");
     quote! {
         #about
-        #[endpoint { method = #method, path = #path, operation_id = #id, tags = [#(#tags),*], #deprecated }]
+        #[endpoint { method = #method, path = #path, operation_id = #id, tags = [#(#tags),*], #content_type #deprecated }]
         async fn #name(
             rqctx: RequestContext<Self::Context>,
             #(#arguments),*
@@ -106,8 +119,13 @@ pub(super) fn arguments(operation: &Operation) -> Vec<(TokenStream, TokenStream)
         "Headers",
     );
     match operation.body.as_ref().map(|body| &body.content) {
-        Some(BodyContent::Json(ident)) => all.push((quote! { body }, quote! { TypedBody<#ident> })),
+        Some(BodyContent::Json(ident)) => all.push((quote! { body }, quote! { JsonBody<#ident> })),
+        Some(BodyContent::Form(_)) => {
+            let ty = derived(&operation.id, "Form");
+            all.push((quote! { body }, quote! { TypedBody<#ty> }));
+        }
         Some(BodyContent::Bytes) => all.push((quote! { body }, quote! { UntypedBody })),
+        None if operation.websocket => all.push((quote! { upgrade }, quote! { WebsocketUpgrade })),
         None => {}
     }
     all

@@ -9,11 +9,12 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 
-use crate::model::{Api, Operation};
+use crate::model::{Api, BodyContent, Operation};
 use crate::node::OPERATION_TYPES;
 
 /// What generated code uses by a bare name, and where it is; without a place it is a parameter of a function.
 const USED: &[(&str, &str)] = &[
+    ("A", ""),
     ("Api", ""),
     ("ApiDescription", "::dropshot::ApiDescription"),
     ("ApiDescriptionBuildErrors", "::dropshot::ApiDescriptionBuildErrors"),
@@ -54,6 +55,7 @@ const USED: &[(&str, &str)] = &[
     ("NumberRules", "::codegen_runtime::NumberRules"),
     ("Ok", "::std::result::Result::Ok"),
     ("Option", "::std::option::Option"),
+    ("Pattern", "::codegen_runtime::Pattern"),
     ("PartialEq", "::std::cmp::PartialEq"),
     ("Path", "::dropshot::Path"),
     ("Query", "::dropshot::Query"),
@@ -72,6 +74,7 @@ const USED: &[(&str, &str)] = &[
     ("UntypedBody", "::dropshot::UntypedBody"),
     ("Utc", "::chrono::Utc"),
     ("Vec", "::std::vec::Vec"),
+    ("WebsocketUpgrade", "::dropshot::WebsocketUpgrade"),
 ];
 
 /// Whether generated code uses something by this bare name.
@@ -79,7 +82,7 @@ pub fn is_generated_codes(name: &str) -> bool {
     USED.iter().any(|(known, _)| *known == name)
 }
 
-/// The name of a type that belongs to an operation (`suffix` is `Path`, `Query`, `Headers` or `Response`): another one
+/// The name of a type that belongs to an operation (`suffix` is one of `OPERATION_TYPES`): another one
 /// if the document has a schema of that name.
 pub fn operation_type(api: &Api, operation: &Operation, suffix: &str) -> Ident {
     type_beside(&raw(api), operation, suffix)
@@ -91,6 +94,11 @@ fn type_beside(raw: &BTreeSet<String>, operation: &Operation, suffix: &str) -> I
         true => super::derived(&format!("{}_operation", operation.id), suffix),
         false => usual,
     }
+}
+
+/// Whether a raw identifier is the name of a type or variant of the document: no keyword that can be raw is capital.
+fn is_documents(plain: &str) -> bool {
+    plain.starts_with(|first: char| first.is_uppercase())
 }
 
 /// The document's types whose names something else has too.
@@ -108,7 +116,7 @@ pub(super) fn of_types(tokens: TokenStream, api: &Api) -> TokenStream {
     walk(tokens, &mut |ident, qualified| {
         let text = ident.to_string();
         if let Some(plain) = text.strip_prefix("r#") {
-            return (is_generated_codes(plain) || raw.contains(plain)).then(|| plain_ident(plain));
+            return is_documents(plain).then(|| plain_ident(plain));
         }
         if qualified || !raw.contains(&text) {
             return None;
@@ -141,7 +149,7 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
                 let other = Ident::new(&format!("{plain}_"), Span::call_site());
                 Some(quote! { #other })
             }
-            Some(plain) => (is_generated_codes(plain) || raw.contains(plain)).then(|| plain_ident(plain)),
+            Some(plain) => is_documents(plain).then(|| plain_ident(plain)),
             None => {
                 let (_, new) = own.iter().find(|(old, _)| *old == text)?;
                 Some(quote! { #new })
@@ -158,7 +166,10 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
             (&operation.header_parameters, "Headers"),
         ];
         let some = groups.into_iter().filter(|(fields, _)| !fields.is_empty());
-        some.map(|(_, suffix)| {
+        let form = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Form(_)));
+        let suffixes = some.map(|(_, suffix)| suffix).chain(form.then_some("Form"));
+        let suffixes: Vec<_> = suffixes.collect();
+        suffixes.into_iter().map(|suffix| {
             (
                 super::derived(&operation.id, suffix),
                 type_beside(&raw, operation, suffix),

@@ -4,9 +4,17 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::{api, imports};
+use crate::Problem;
 use crate::model::{Api, BodyContent, Operation};
 
-pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
+pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
+    if let Some(operation) = all.operations.iter().find(|operation| operation.websocket) {
+        return Err(Problem::refused(
+            &operation.pointer,
+            "a websocket takes over the connection, which only Dropshot's server hands out; generate without \
+             `--dispatch calls`",
+        ));
+    }
     let rows = all.operations.iter().enumerate().map(|(index, operation)| {
         let name = &operation.ident;
         quote! {
@@ -39,7 +47,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
         #(#functions)*
     };
     let imports = imports(&["codegen_runtime::call"], &code);
-    quote! {
+    Ok(quote! {
         use std::pin::Pin;
 
         use codegen_runtime::call::Request;
@@ -52,7 +60,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
         use #root::front_door::Caller;
 
         #code
-    }
+    })
 }
 
 fn function(operation: &Operation, root: &TokenStream) -> TokenStream {
@@ -65,7 +73,8 @@ fn function(operation: &Operation, root: &TokenStream) -> TokenStream {
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
             (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
-            _ => quote! { call::json(request)? },
+            (_, Some(body)) if matches!(body.content, BodyContent::Form(_)) => quote! { call::form(request)? },
+            _ => quote! { call::body(request)? },
         })
         .collect();
     if operation.body.as_ref().is_some_and(|body| body.raw) {

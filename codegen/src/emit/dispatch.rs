@@ -28,6 +28,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
     };
     let imports = imports(
         &[
+            "codegen_runtime::JsonBody",
             "dropshot::ApiDescription",
             "dropshot::ApiDescriptionBuildErrors",
             "dropshot::Header",
@@ -36,6 +37,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
             "dropshot::RequestContext",
             "dropshot::TypedBody",
             "dropshot::UntypedBody",
+            "dropshot::WebsocketUpgrade",
         ],
         &code,
     );
@@ -63,6 +65,7 @@ fn method(operation: &Operation, root: &TokenStream) -> TokenStream {
         .iter()
         .map(|(name, _)| match name.to_string().as_str() {
             "body" if is_bytes => quote! { body },
+            "upgrade" => quote! { upgrade },
             _ => quote! { #name.into_inner() },
         })
         .collect();

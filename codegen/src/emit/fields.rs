@@ -4,25 +4,26 @@ use std::str::FromStr;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use serde_json::Value;
 
-use crate::model::{Api, Field, Shape, Type};
+use crate::model::{Field, IntegerKind, OneWay, Type};
 
 /// The type in Rust.
 pub(super) fn rust_type(ty: &Type) -> TokenStream {
     match ty {
-        Type::String { .. } => quote! { String },
+        Type::String(_) => quote! { String },
         Type::Decimal { .. } => quote! { Decimal },
         Type::DateTime => quote! { DateTime<Utc> },
         Type::Date => quote! { NaiveDate },
         Type::Bytes => quote! { Base64 },
         Type::Uuid => quote! { uuid::Uuid },
         Type::Boolean => quote! { bool },
+        Type::Null => quote! { () },
+        Type::Never => quote! { codegen_runtime::Never },
         Type::Integer { kind, .. } => {
-            let kind = format_ident!("{kind}");
+            let kind = format_ident!("{}", kind.name());
             quote! { #kind }
         }
-        Type::Number { .. } => quote! { f64 },
+        Type::Number(_) => quote! { f64 },
         Type::ExactNumber { .. } => quote! { ExactNumber },
         Type::Array { items, .. } => {
             let items = rust_type(items);
@@ -36,6 +37,10 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
             let inner = rust_type(inner);
             quote! { Option<#inner> }
         }
+        Type::Boxed(inner) => {
+            let inner = rust_type(inner);
+            quote! { Box<#inner> }
+        }
         Type::Named(ident) => quote! { #ident },
         Type::Any => quote! { serde_json::Value },
     }
@@ -43,6 +48,14 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
 
 /// How a member is written where serde's own way is not the document's.
 pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
+    if field.one_way == Some(OneWay::Requests) {
+        return Some(quote! { #[serde(skip_serializing)] });
+    }
+    // What only responses have is there in every one of them, though requests go without.
+    let is_set = field.required && !field.nullable && field.is_option();
+    if is_set && !matches!(field.ty, Type::Decimal { .. }) {
+        return Some(quote! { #[serde(serialize_with = "codegen_runtime::body::set")] });
+    }
     let absent = (!field.required).then(|| quote! { #[serde(skip_serializing_if = "Option::is_none")] });
     let absent = absent.filter(|_| field.is_option());
     let decimal = decimal_attribute(&field.ty, field.is_option());
@@ -60,37 +73,7 @@ pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStrea
     Some(quote! { #[serde(serialize_with = #path)] })
 }
 
-/// The default value as an expression. Reading the document has checked that it is a value of the type.
-pub(super) fn default(field: &Field, api: &Api) -> Option<TokenStream> {
-    let default = field.default.as_ref().filter(|_| !field.required)?;
-    let value = match (&field.ty, default) {
-        (_, Value::Null) => return Some(quote! { None }),
-        (Type::Boolean, Value::Bool(value)) => quote! { #value },
-        (Type::Integer { kind, .. }, Value::Number(value)) => number(&value.to_string(), kind),
-        (Type::Number { .. }, value) => {
-            let value = value.as_f64()?;
-            quote! { #value }
-        }
-        (Type::String { .. }, Value::String(value)) => quote! { #value.to_string() },
-        (Type::Named(ident), Value::String(value)) => {
-            let definition = api.types.iter().find(|definition| definition.ident == *ident)?;
-            let Shape::Enum(variants) = &definition.shape else {
-                return None;
-            };
-            let variant = &variants.iter().find(|variant| variant.value == *value)?.ident;
-            quote! { #ident::#variant }
-        }
-        (Type::Array { .. }, _) => quote! { Vec::new() },
-        (Type::Map { .. }, _) => quote! { std::collections::BTreeMap::new() },
-        _ => return None,
-    };
-    Some(match field.is_option() {
-        true => quote! { Some(#value) },
-        false => value,
-    })
-}
-
 /// A whole number as a literal of its type.
-pub(super) fn number(value: &str, kind: &str) -> TokenStream {
-    TokenStream::from_str(&format!("{value}{kind}")).unwrap_or_default()
+pub(crate) fn integer(value: i128, kind: IntegerKind) -> TokenStream {
+    TokenStream::from_str(&format!("{value}{}", kind.name())).unwrap_or_default()
 }

@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
 use super::{docs, fields, readers};
+use crate::literals;
 use crate::model::{Api, Field};
 
 /// What is done with values of a struct.
@@ -120,7 +121,8 @@ impl<'a> Writer<'a> {
                 let path = format!("{module}::{ident}");
                 attributes.push(quote! { #[serde(deserialize_with = #path)] });
             }
-            if let Some(default) = fields::default(field, self.api) {
+            // Reading the document has checked that it is a value.
+            if let Ok(Some(default)) = literals::default(field, &self.api.types) {
                 let mut name = format!("default_{plain}");
                 while self.all.iter().any(|other| other.ident == name.as_str()) {
                     name.push('_');
@@ -130,7 +132,7 @@ impl<'a> Writer<'a> {
                     .push(quote! { pub(super) fn #function() -> #ty { #default } });
                 let path = format!("{module}::{function}");
                 attributes.push(quote! { #[serde(default = #path)] });
-            } else if !field.required {
+            } else if field.is_optional_in_requests() {
                 attributes.push(quote! { #[serde(default)] });
             }
         }

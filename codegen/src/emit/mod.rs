@@ -5,6 +5,7 @@ mod aside;
 mod calls;
 mod client;
 mod dispatch;
+mod enumerations;
 mod errors;
 mod fields;
 mod members;
@@ -13,6 +14,8 @@ mod readers;
 mod responses;
 mod types;
 mod unions;
+
+pub(crate) use fields::integer;
 
 use std::collections::BTreeSet;
 
@@ -77,7 +80,7 @@ pub enum Dispatch {
 /// The server's files.
 ///
 /// # Errors
-/// A defect of the generator.
+/// What only Dropshot's server can do, where another is asked for; a defect of the generator.
 pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, Problem> {
     let root = &root.tokens();
     let of_users = |name: &str, about: &str, tokens| file(name, about, aside::of_users(tokens, api));
@@ -90,7 +93,7 @@ pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, P
         Dispatch::Calls => of_users(
             "calls.rs",
             "The operations as a table of functions.",
-            calls::tokens(api, root),
+            calls::tokens(api, root)?,
         )?,
     };
     Ok(vec![

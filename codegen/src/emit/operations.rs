@@ -53,7 +53,7 @@ fn operation(operation: &Operation) -> TokenStream {
     let Operation { id, method, path, .. } = operation;
     let query = operation.query_parameters.iter().map(|field| &field.name);
     let has_body = operation.body.is_some();
-    let successes = operation.successes.iter().map(|success| success.status);
+    let successes = operation.successes.iter().filter_map(|success| success.status);
     let errors = operation.errors.iter().map(|(status, codes)| {
         let codes = codes.iter().map(|code| &code.ident);
         quote! { (#status, &[#(ErrorCode::#codes),*]) }

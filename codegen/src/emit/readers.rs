@@ -1,51 +1,48 @@
 //! The code that reads a member, a parameter or a named value under its rules.
 
+use codegen_runtime::{ArrayRules, NumberRules, Pattern};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::fields::{number, rust_type};
-use crate::model::{Api, Field, Shape, Type};
-use crate::read::range;
+use super::fields::{integer, rust_type};
+use super::unions;
+use crate::model::{Api, Field, IntegerKind, MapRules, Shape, StringRules, Type};
 
 /// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
 /// `helpers` gets the types that read items and values under rules of their own.
 pub(super) fn member(field: &Field, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
     // The document's types have no underscore in their names.
     let prefix = format!("Read_{}", field.ident.to_string().trim_start_matches("r#"));
-    let expression = value(&field.ty, &prefix, helpers);
-    if field.is_option() {
-        let nullable = field.nullable;
-        let expression = expression.unwrap_or_else(|| quote! { Deserialize::deserialize(deserializer) });
-        return Some(quote! {
-            body::optional(deserializer, #nullable, |reader| reader.with(|deserializer| #expression))
-        });
+    if !field.is_option() {
+        return value(&field.ty, &prefix, helpers);
     }
-    expression
+    let nullable = field.nullable;
+    Some(match (&field.ty, helper(&field.ty, &prefix, helpers)) {
+        // A null is a value of it like any other.
+        (Type::Any | Type::Null, _) => quote! { Deserialize::deserialize(deserializer).map(Some) },
+        (_, None) => quote! { body::optional(deserializer, #nullable) },
+        (_, Some(helper)) => quote! {
+            body::optional::<_, #helper>(deserializer, #nullable).map(|value| value.map(|value| value.0))
+        },
+    })
 }
 
 /// The expression that reads a value in JSON, with `deserializer` in scope; `None` where serde's own way will do.
 pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
     match ty {
-        Type::String {
-            min_length: None,
-            max_length: None,
-            pattern: None,
-        } => None,
-        Type::String { .. } => {
-            let rules = string_rules(ty);
-            Some(quote! { { #rules body::string(deserializer, RULES) } })
+        Type::String(rules) if *rules == StringRules::NONE => None,
+        Type::String(rules) => {
+            let (statics, rules) = string_rules(rules);
+            Some(after(statics, quote! { body::string(deserializer, #rules) }))
         }
-        Type::Integer {
-            minimum: None,
-            maximum: None,
-            ..
+        Type::Integer { rules, .. } if *rules == NumberRules::NONE => None,
+        Type::Integer { kind, rules } => {
+            let rules = integer_rules(*kind, rules);
+            Some(quote! { body::number(deserializer, #rules) })
         }
-        | Type::Number {
-            minimum: None,
-            maximum: None,
-        } => None,
-        Type::Integer { .. } | Type::Number { .. } => {
-            let rules = number_rules(ty);
+        Type::Number(rules) if *rules == NumberRules::NONE => None,
+        Type::Number(rules) => {
+            let rules = float_rules(rules);
             Some(quote! { body::number(deserializer, #rules) })
         }
         Type::ExactNumber { max_significant_digits } => {
@@ -54,68 +51,64 @@ pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> 
         Type::Decimal { places } => Some(quote! { codegen_runtime::decimal::read(deserializer, #places) }),
         Type::DateTime => Some(quote! { body::date_time(deserializer) }),
         Type::Date => Some(quote! { body::date(deserializer) }),
-        Type::Array {
-            items,
-            min_items,
-            max_items,
-        } => array(items, *min_items, *max_items, prefix, helpers),
-        Type::Map {
-            values,
-            min_properties,
-            max_properties,
-            key_pattern,
-        } => {
-            let (min, max) = (option(*min_properties), option(*max_properties));
-            let (statics, pattern) = pattern_parts(key_pattern.as_deref());
-            let rules = quote! { MapRules { min_properties: #min, max_properties: #max, key_pattern: #pattern } };
+        Type::Array { items, rules } => array(items, rules, prefix, helpers),
+        Type::Map { values, rules } => {
+            let (statics, rules) = map_rules(rules);
             if let Type::ExactNumber { max_significant_digits } = &**values {
-                return Some(quote! {
-                    { #statics body::exact_number_map(deserializer, #rules, #max_significant_digits) }
-                });
+                return Some(after(
+                    statics,
+                    quote! { body::exact_number_map(deserializer, #rules, #max_significant_digits) },
+                ));
             }
-            Some(match helper(values, &format!("{prefix}Value"), helpers) {
-                None => quote! { { #statics body::map(deserializer, #rules) } },
+            let read = match helper(values, &format!("{prefix}Value"), helpers) {
+                None => quote! { body::map(deserializer, #rules) },
                 Some(helper) => quote! {
-                    {
-                        #statics
-                        body::map::<_, #helper>(deserializer, #rules)
-                            .map(|map| map.into_iter().map(|(name, value)| (name, value.0)).collect())
-                    }
+                    body::map::<_, #helper>(deserializer, #rules)
+                        .map(|map| map.into_iter().map(|(name, value)| (name, value.0)).collect())
                 },
-            })
+            };
+            Some(after(statics, read))
         }
         Type::Nullable(inner) => {
             let helper = helper(inner, &format!("{prefix}Value"), helpers)?;
             Some(quote! { Option::<#helper>::deserialize(deserializer).map(|value| value.map(|value| value.0)) })
         }
-        Type::Boolean | Type::Bytes | Type::Uuid | Type::Named(_) | Type::Any => None,
+        Type::Boolean
+        | Type::Null
+        | Type::Never
+        | Type::Bytes
+        | Type::Uuid
+        | Type::Boxed(_)
+        | Type::Named(_)
+        | Type::Any => None,
     }
 }
 
-fn array(
-    items: &Type,
-    min: Option<usize>,
-    max: Option<usize>,
-    prefix: &str,
-    helpers: &mut Vec<TokenStream>,
-) -> Option<TokenStream> {
+fn array(items: &Type, rules: &ArrayRules, prefix: &str, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
     let helper = helper(items, &format!("{prefix}Item"), helpers);
-    if helper.is_none() && min.is_none() && max.is_none() {
+    if helper.is_none() && *rules == ArrayRules::NONE {
         return None;
     }
-    let (min, max) = (option(min), option(max));
-    let rules = quote! { ArrayRules { min_items: #min, max_items: #max } };
-    Some(match helper {
-        None => quote! { body::array(deserializer, #rules) },
+    let stated = [count("min_items", rules.min_items), count("max_items", rules.max_items)];
+    let stated = with_none(quote! { ArrayRules }, &stated);
+    let read = match helper {
+        None => quote! { body::array(deserializer, #stated) },
         Some(helper) => quote! {
-            body::array::<_, #helper>(deserializer, #rules)
+            body::array::<_, #helper>(deserializer, #stated)
                 .map(|items| items.into_iter().map(|item| item.0).collect())
         },
+    };
+    Some(match rules.unique_items {
+        true => {
+            let items = rust_type(items);
+            quote! { #read.and_then(|items: Vec<#items>| body::distinct(items)) }
+        }
+        false => read,
     })
 }
 
 /// A type that reads one item or value under its rules; `None` where the value's own type does.
-fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> Option<Ident> {
+pub(super) fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> Option<Ident> {
     let expression = value(ty, name, helpers)?;
     let ident = format_ident!("{name}");
     let ty = rust_type(ty);
@@ -145,12 +138,12 @@ pub(super) fn parameter(field: &Field, api: &Api) -> TokenStream {
 fn text(ty: &Type, name: &str, api: &Api) -> TokenStream {
     match ty {
         Type::Boolean => quote! { param::boolean(deserializer, #name) },
-        Type::Integer { .. } => {
-            let rules = number_rules(ty);
+        Type::Integer { kind, rules } => {
+            let rules = integer_rules(*kind, rules);
             quote! { param::integer(deserializer, #name, #rules) }
         }
-        Type::Number { .. } => {
-            let rules = number_rules(ty);
+        Type::Number(rules) => {
+            let rules = float_rules(rules);
             quote! { param::number(deserializer, #name, #rules) }
         }
         Type::DateTime => quote! { param::date_time(deserializer, #name) },
@@ -163,74 +156,110 @@ fn text(ty: &Type, name: &str, api: &Api) -> TokenStream {
                     let read = text(inner, name, api);
                     quote! { #read.map(#ident) }
                 }
+                Some(Shape::Union(union)) => unions::parameter(ident, union, name, |ty| text(ty, name, api)),
                 _ => quote! { param::one_of(deserializer, #name, #ident::VALUES, #ident::parse) },
             }
         }
-        _ => {
-            let rules = string_rules(ty);
-            quote! { { #rules param::string(deserializer, #name, RULES) } }
+        Type::String(rules) => {
+            let (statics, rules) = string_rules(rules);
+            after(statics, quote! { param::string(deserializer, #name, #rules) })
         }
+        _ => quote! { param::string(deserializer, #name, StringRules::NONE) },
     }
 }
 
-fn string_rules(ty: &Type) -> TokenStream {
-    let (min, max, pattern) = match ty {
-        Type::String {
-            min_length,
-            max_length,
-            pattern,
-        } => (option(*min_length), option(*max_length), pattern.as_deref()),
-        _ => (quote! { None }, quote! { None }, None),
+/// An expression that needs items before it.
+fn after(items: TokenStream, expression: TokenStream) -> TokenStream {
+    match items.is_empty() {
+        true => expression,
+        false => quote! { { #items #expression } },
+    }
+}
+
+fn string_rules(rules: &StringRules) -> (TokenStream, TokenStream) {
+    let (statics, pattern) = pattern("pattern", rules.pattern.as_ref());
+    let format = rules.format.map(|format| format_ident!("{format:?}"));
+    let format = format.map(|name| quote! { codegen_runtime::Format::#name });
+    let stated = [
+        count("min_length", rules.min_length),
+        count("max_length", rules.max_length),
+        pattern,
+        format.map(|format| quote! { format: Some(#format) }),
+    ];
+    (statics, with_none(quote! { StringRules }, &stated))
+}
+
+fn map_rules(rules: &MapRules) -> (TokenStream, TokenStream) {
+    let (statics, pattern) = pattern("key_pattern", rules.key_pattern.as_ref());
+    let stated = [
+        count("min_properties", rules.min_properties),
+        count("max_properties", rules.max_properties),
+        pattern,
+    ];
+    (statics, with_none(quote! { MapRules }, &stated))
+}
+
+fn integer_rules(kind: IntegerKind, rules: &NumberRules<i128>) -> TokenStream {
+    let (low, high) = kind.range();
+    // What the type keeps anyway is no rule of its own, and has no literal.
+    let within = |bound: &(i128, bool)| (low..=high).contains(&bound.0);
+    let rules = NumberRules {
+        minimum: rules.minimum.filter(within),
+        maximum: rules.maximum.filter(within),
+        multiple_of: rules.multiple_of,
     };
-    let (statics, pattern) = pattern_parts(pattern);
-    quote! {
-        #statics
-        const RULES: StringRules = StringRules { min_length: #min, max_length: #max, pattern: #pattern };
+    number_rules(&rules, |value| integer(value, kind))
+}
+
+fn float_rules(rules: &NumberRules<f64>) -> TokenStream {
+    number_rules(rules, |value| quote! { #value })
+}
+
+fn number_rules<T: Copy>(rules: &NumberRules<T>, literal: impl Fn(T) -> TokenStream) -> TokenStream {
+    let bound = |bound: (T, bool)| {
+        let (value, exclusive) = (literal(bound.0), bound.1);
+        quote! { Some((#value, #exclusive)) }
+    };
+    let multiple = |unit: T| {
+        let unit = literal(unit);
+        quote! { Some(#unit) }
+    };
+    let stated = [
+        stated("minimum", rules.minimum.map(bound)),
+        stated("maximum", rules.maximum.map(bound)),
+        stated("multiple_of", rules.multiple_of.map(multiple)),
+    ];
+    with_none(quote! { NumberRules }, &stated)
+}
+
+/// The rules that are stated; what is not is as in `NONE`.
+fn with_none(rules: TokenStream, stated: &[Option<TokenStream>]) -> TokenStream {
+    let fields: Vec<_> = stated.iter().flatten().collect();
+    match fields.is_empty() {
+        true => quote! { #rules::NONE },
+        false => quote! { #rules { #(#fields,)* ..#rules::NONE } },
     }
 }
 
-fn pattern_parts(pattern: Option<&str>) -> (TokenStream, TokenStream) {
+fn stated(name: &str, value: Option<TokenStream>) -> Option<TokenStream> {
+    let name = format_ident!("{name}");
+    value.map(|value| quote! { #name: #value })
+}
+
+fn count(name: &str, value: Option<usize>) -> Option<TokenStream> {
+    stated(name, value.map(|value| quote! { Some(#value) }))
+}
+
+/// A pattern's static, and the rule that refers to it.
+fn pattern(name: &str, pattern: Option<&Pattern>) -> (TokenStream, Option<TokenStream>) {
     match pattern {
-        None => (quote! {}, quote! { None }),
-        Some(text) => (
-            quote! {
-                static PATTERN: codegen_runtime::rules::Pattern =
-                    std::sync::LazyLock::new(|| codegen_runtime::pattern(#text));
-            },
-            quote! { Some((#text, &PATTERN)) },
-        ),
-    }
-}
-
-fn number_rules(ty: &Type) -> TokenStream {
-    let (minimum, maximum) = match ty {
-        Type::Integer { kind, minimum, maximum } => {
-            let bound = |bound: &Option<(i128, bool)>| match bound {
-                Some((value, exclusive)) => {
-                    let (low, high) = range(kind);
-                    let value = number(&value.clamp(&low, &high).to_string(), kind);
-                    quote! { Some((#value, #exclusive)) }
-                }
-                None => quote! { None },
-            };
-            (bound(minimum), bound(maximum))
+        None => (quote! {}, None),
+        Some(pattern) => {
+            let text = pattern.text();
+            (
+                quote! { static PATTERN: Pattern = Pattern::new(#text); },
+                stated(name, Some(quote! { Some(&PATTERN) })),
+            )
         }
-        Type::Number { minimum, maximum } => (float(minimum), float(maximum)),
-        _ => (quote! { None }, quote! { None }),
-    };
-    quote! { NumberRules { minimum: #minimum, maximum: #maximum } }
-}
-
-fn float(bound: &Option<(f64, bool)>) -> TokenStream {
-    match bound {
-        Some((value, exclusive)) => quote! { Some((#value, #exclusive)) },
-        None => quote! { None },
-    }
-}
-
-fn option(value: Option<usize>) -> TokenStream {
-    match value {
-        Some(value) => quote! { Some(#value) },
-        None => quote! { None },
     }
 }

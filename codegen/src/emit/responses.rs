@@ -12,7 +12,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         .operations
         .iter()
         .flat_map(|operation| &operation.successes)
-        .any(|success| matches!(success.content, ResponseContent::Json(_)));
+        .any(|success| matches!(success.content, ResponseContent::Json(..)));
     let types = has_types.then(|| quote! { use super::types::*; });
     quote! {
         use codegen_runtime::response;
@@ -26,7 +26,11 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 }
 
 fn variant(success: &Success) -> Ident {
-    match success.status {
+    let Some(status) = success.status else {
+        return format_ident!("Whole");
+    };
+    match status {
+        101 => format_ident!("SwitchingProtocols"),
         200 => format_ident!("Ok"),
         201 => format_ident!("Created"),
         202 => format_ident!("Accepted"),
@@ -40,7 +44,10 @@ fn response(operation: &Operation) -> TokenStream {
     let about = docs(&format!("What `{}` answers on success.", operation.id));
     let variants = operation.successes.iter().map(|success| {
         let variant = variant(success);
-        let about = docs(&format!("{}: {}", success.status, success.description));
+        let about = docs(&match success.status {
+            Some(status) => format!("{status}: {}", success.description),
+            None => format!("A response that the handler builds as a whole. {}", success.description),
+        });
         let body = body_type(success);
         if success.headers.is_empty() {
             let fields = body.map(|body| quote! { (#body) });
@@ -62,14 +69,21 @@ fn response(operation: &Operation) -> TokenStream {
     let results = operation.successes.iter().map(result);
     let statuses = operation.successes.iter().map(|success| {
         let variant = variant(success);
-        let status = status(success.status);
-        quote! { #name::#variant { .. } => #status }
+        match success.status.map(status) {
+            Some(status) => quote! { #name::#variant { .. } => #status },
+            None => quote! { #name::#variant(response) => response.status() },
+        }
     });
     let metadata = operation.successes.first().map(|first| {
-        let status = status(first.status);
+        let status = first.status.map(status);
         let description = &first.description;
         match &first.content {
-            ResponseContent::Json(ty) => quote! { response::json_metadata::<#ty>(#status, #description) },
+            ResponseContent::Empty if is_redirect(first) => {
+                quote! { response::redirect_metadata(#status, #description) }
+            }
+            ResponseContent::Whole => quote! { response::whole_metadata(#description) },
+            ResponseContent::Upgraded => quote! { response::websocket_metadata(#description) },
+            ResponseContent::Json(ty, _) => quote! { response::json_metadata::<#ty>(#status, #description) },
             ResponseContent::Bytes(_) => quote! { response::bytes_metadata(#status, #description) },
             ResponseContent::Empty => quote! { response::empty_metadata(#status, #description) },
         }
@@ -94,9 +108,17 @@ fn response(operation: &Operation) -> TokenStream {
     }
 }
 
+fn is_redirect(success: &Success) -> bool {
+    let is_location = |name: &str| name.eq_ignore_ascii_case("location");
+    success.status.is_some_and(|status| (300..400).contains(&status))
+        && success.headers.iter().any(|header| is_location(&header.name))
+}
+
 fn body_type(success: &Success) -> Option<TokenStream> {
     match &success.content {
-        ResponseContent::Json(ty) => Some(quote! { #ty }),
+        ResponseContent::Json(ty, _) => Some(quote! { #ty }),
+        ResponseContent::Upgraded => Some(quote! { response::Upgraded }),
+        ResponseContent::Whole => Some(quote! { Response<Body> }),
         ResponseContent::Bytes(_) => Some(quote! { Body }),
         ResponseContent::Empty => None,
     }
@@ -104,7 +126,7 @@ fn body_type(success: &Success) -> Option<TokenStream> {
 
 fn result(success: &Success) -> TokenStream {
     let variant = variant(success);
-    let status = status(success.status);
+    let status = success.status.map(status);
     let fields: Vec<_> = success.headers.iter().map(|header| &header.ident).collect();
     let headers = success.headers.iter().map(|header| {
         let field = &header.ident;
@@ -123,7 +145,13 @@ fn result(success: &Success) -> TokenStream {
         (false, _) => quote! { #variant { body, #(#fields),* } },
     };
     match &success.content {
-        ResponseContent::Json(_) => quote! { #pattern => response::json(#status, &body, #headers) },
+        ResponseContent::Json(_, media_type) if media_type == "application/json" => {
+            quote! { #pattern => response::json(#status, &body, #headers) }
+        }
+        ResponseContent::Json(_, media_type) => {
+            quote! { #pattern => response::json_as(#status, #media_type, &body, #headers) }
+        }
+        ResponseContent::Upgraded | ResponseContent::Whole => quote! { #variant(body) => body.to_result() },
         ResponseContent::Bytes(media_type) => {
             // A range of types is none that an answer can have.
             let media_type = if media_type.contains('*') {

@@ -6,8 +6,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value, json};
 
-use super::{derived, docs, fields, imports, members, readers, unions};
-use crate::model::{Api, Field, Operation, Others, Shape, Struct, Type, TypeDefinition, Variant};
+use super::{derived, docs, enumerations, fields, imports, members, readers, unions};
+use crate::model::{Api, BodyContent, Field, Form, Operation, Others, Shape, Struct, Type, TypeDefinition};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
@@ -23,10 +23,12 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             "codegen_runtime::ExactNumber",
             "codegen_runtime::MapRules",
             "codegen_runtime::NumberRules",
+            "codegen_runtime::Pattern",
             "codegen_runtime::StringRules",
             "codegen_runtime::body",
             "codegen_runtime::param",
             "codegen_runtime::schema",
+            "codegen_runtime::unions",
             "rust_decimal::Decimal",
             "schemars::JsonSchema",
             "schemars::r#gen::SchemaGenerator",
@@ -43,13 +45,14 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 
 /// The types that travel, and those that only their schemas refer to (a part of an `allOf` is no member's type).
 fn needed(api: &Api) -> Vec<&TypeDefinition> {
-    let mut idents: BTreeSet<&Ident> = BTreeSet::new();
+    let mut idents: BTreeSet<Ident> = BTreeSet::new();
     loop {
         let before = idents.len();
         for definition in &api.types {
             if definition.in_requests || definition.in_responses || idents.contains(&definition.ident) {
-                idents.insert(&definition.ident);
-                idents.extend(&definition.refers_to);
+                idents.insert(definition.ident.clone());
+                idents.extend(definition.refers_to.iter().cloned());
+                definition.mentioned(&mut idents);
             }
         }
         if idents.len() == before {
@@ -66,7 +69,7 @@ fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
     let about = docs(&definition.docs);
     let body = match &definition.shape {
         Shape::Struct(object) => structure(definition, object, api),
-        Shape::Enum(variants) => enumeration(definition, variants),
+        Shape::Enum(of) => enumerations::tokens(definition, of),
         Shape::Union(union) => unions::tokens(definition, union),
         Shape::Newtype(ty) => newtype(definition, ty),
     };
@@ -91,50 +94,17 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     };
     let refuse = (read && matches!(object.others, Others::Refused)).then(|| quote! { #[serde(deny_unknown_fields)] });
     let (members, readers) = members::tokens(ident, &object.fields, kept, members::Use { read, write }, api);
+    let remote = read.then(|| quote! { #[serde(remote = "Self")] });
+    let read = read.then(|| quote! { codegen_runtime::read_object!(#ident); });
+    let write = (read.is_some() && write).then(|| quote! { codegen_runtime::write_object!(#ident); });
     quote! {
         #[derive(Clone, Debug, PartialEq, #derives)]
+        #remote
         #refuse
         pub struct #ident { #(#members),* }
+        #read
+        #write
         #readers
-    }
-}
-
-fn enumeration(definition: &TypeDefinition, variants: &[Variant]) -> TokenStream {
-    let ident = &definition.ident;
-    let derives = directions(definition);
-    let values: Vec<_> = variants.iter().map(|variant| &variant.value).collect();
-    let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
-    let abouts = variants.iter().map(|variant| match variant.docs.as_str() {
-        "" => docs(&format!("`{}`", variant.value)),
-        about => docs(&format!("`{}`: {about}", variant.value)),
-    });
-    let renames = (definition.in_requests || definition.in_responses)
-        .then(|| values.iter().map(|value| quote! { #[serde(rename = #value)] }))
-        .into_iter()
-        .flatten();
-    quote! {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #derives)]
-        pub enum #ident {
-            #(#abouts #renames #idents,)*
-        }
-
-        impl #ident {
-            /// All values as sent.
-            pub const VALUES: &'static [&'static str] = &[#(#values),*];
-
-            /// The value as sent.
-            pub const fn as_str(self) -> &'static str {
-                match self { #(#ident::#idents => #values,)* }
-            }
-
-            /// Reads the value as sent.
-            pub fn parse(value: &str) -> Option<Self> {
-                match value {
-                    #(#values => Some(#ident::#idents),)*
-                    _ => None,
-                }
-            }
-        }
     }
 }
 
@@ -240,7 +210,7 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
             let schema = schema_tokens(
                 &ident,
                 &ident.to_string(),
-                &parameters_schema(parameters),
+                &parameters_schema(parameters, operation.pagination.as_ref().filter(|_| what == "query")),
                 &referred(parameters, api),
                 false,
             );
@@ -252,7 +222,28 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
                 #schema
             }
         });
-    quote! { #(#all)* }
+    let form = match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Form(of)) => Some(form(operation, of, api)),
+        _ => None,
+    };
+    quote! { #(#all)* #form }
+}
+
+/// A form is read as parameters are, and has its schema in the document.
+fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
+    let ident = derived(&operation.id, "Form");
+    let about = docs(&format!("The form that `{}` takes.", operation.id));
+    let (members, readers) = members::parameters(&ident, &form.fields, api);
+    let refuse = form.closed.then(|| quote! { #[serde(deny_unknown_fields)] });
+    let schema = schema_tokens(&ident, &form.name, &form.schema, &form.refers_to, form.inline);
+    quote! {
+        #about
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #refuse
+        pub struct #ident { #(#members),* }
+        #readers
+        #schema
+    }
 }
 
 fn referred(parameters: &[Field], api: &Api) -> Vec<Ident> {
@@ -269,7 +260,7 @@ fn referred(parameters: &[Field], api: &Api) -> Vec<Ident> {
     all
 }
 
-fn parameters_schema(parameters: &[Field]) -> Value {
+fn parameters_schema(parameters: &[Field], pagination: Option<&Value>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in parameters {
@@ -285,5 +276,10 @@ fn parameters_schema(parameters: &[Field]) -> Value {
             required.push(parameter.name.clone());
         }
     }
-    json!({ "type": "object", "properties": properties, "required": required })
+    let mut schema = json!({ "type": "object", "properties": properties, "required": required });
+    if let Some(pagination) = pagination {
+        // By which Dropshot knows the parameters of a list that comes in pages.
+        schema["x-dropshot-pagination-param"] = pagination.clone();
+    }
+    schema
 }

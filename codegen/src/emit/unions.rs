@@ -1,57 +1,38 @@
-//! Unions: an enumeration of structs, told apart by one of their members.
+//! Unions: an enumeration of alternatives, told apart by a member, a name, or what they are.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
+use syn::ext::IdentExt;
 
-use super::docs;
-use crate::model::{TypeDefinition, Union};
+use super::{docs, fields, members, readers};
+use crate::model::{Alternative, Tagging, Type, TypeDefinition, Union};
 
 pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream {
     let ident = &definition.ident;
-    let tag = &union.tag;
     let variants = union.alternatives.iter().map(|alternative| {
         let values: Vec<_> = alternative.values.iter().map(|value| format!("`{value}`")).collect();
-        let about = docs(&format!("`{tag}` is {}.", values.join(" or ")));
-        let alternative = &alternative.ident;
-        quote! { #about #alternative(#alternative) }
-    });
-    let read = definition.in_requests.then(|| {
-        let values = union.alternatives.iter().flat_map(|alternative| &alternative.values);
-        let arms = union.alternatives.iter().map(|alternative| {
-            let values = &alternative.values;
-            let alternative = &alternative.ident;
-            quote! {
-                #(#values)|* => tagged.read(|deserializer| #alternative::deserialize(deserializer)).map(#ident::#alternative)
-            }
+        let values = values.join(" or ");
+        let about = docs(&match (&union.tagging, alternative.docs.as_str()) {
+            (Tagging::Member(tag), _) => format!("`{tag}` is {values}."),
+            (_, "") => values,
+            (_, about) => format!("{values}: {about}"),
         });
-        quote! {
-            impl<'de> Deserialize<'de> for #ident {
-                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    let tagged = body::Tagged::of(deserializer, #tag)?;
-                    match tagged.tag.as_str() {
-                        #(#arms,)*
-                        _ => Err(tagged.unknown(&[#(#values),*])),
-                    }
-                }
-            }
-        }
+        let variant = &alternative.ident;
+        let content = alternative.content.as_ref().map(fields::rust_type);
+        let content = content.map(|content| quote! { (#content) });
+        quote! { #about #variant #content }
     });
+    let read = definition.in_requests.then(|| read(definition, union));
     let write = definition.in_responses.then(|| {
-        let arms = union.alternatives.iter().map(|alternative| {
-            let values = &alternative.values;
-            let field = &alternative.tag_field;
-            let alternative = &alternative.ident;
-            quote! {
-                #ident::#alternative(value) => {
-                    body::same_tag::<S::Error>(#tag, value.#field.as_str(), &[#(#values),*])?;
-                    value.serialize(serializer)
-                }
-            }
-        });
+        let arms = union
+            .alternatives
+            .iter()
+            .enumerate()
+            .map(|(index, alternative)| write(ident, union, index as u32, alternative));
         quote! {
             impl Serialize for #ident {
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    match self { #(#arms)* }
+                    match self { #(#arms,)* }
                 }
             }
         }
@@ -62,4 +43,153 @@ pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream 
         #read
         #write
     }
+}
+
+fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
+    let ident = &definition.ident;
+    let mut helpers = Vec::new();
+    let body = match &union.tagging {
+        Tagging::Member(tag) => {
+            let values = union.alternatives.iter().flat_map(|alternative| &alternative.values);
+            let arms = union.alternatives.iter().map(|alternative| {
+                let (values, variant) = (&alternative.values, &alternative.ident);
+                quote! { #(#values)|* => tagged.read().map(#ident::#variant) }
+            });
+            quote! {
+                let tagged = unions::Tagged::of(deserializer, #tag)?;
+                match tagged.tag.as_str() {
+                    #(#arms,)*
+                    _ => Err(tagged.unknown(&[#(#values),*])),
+                }
+            }
+        }
+        Tagging::Name => quote! { unions::named(deserializer) },
+        Tagging::Value { exclusive } => {
+            let names = union.alternatives.iter().map(name);
+            let tried = union.alternatives.iter().map(|alternative| {
+                let read = content(ident, alternative, &mut helpers);
+                quote! { value.read()#read }
+            });
+            let tried: Vec<_> = tried.collect();
+            let choose = choose(*exclusive);
+            quote! {
+                let value = unions::Tried::of(deserializer)?;
+                unions::#choose([#(#names),*], [#(#tried),*])
+            }
+        }
+    };
+    let named = (union.tagging == Tagging::Name).then(|| by_name(ident, union, &mut helpers));
+    let module = members::module(ident);
+    quote! {
+        mod #module {
+            use super::*;
+
+            #(#helpers)*
+            #named
+
+            impl<'de> Deserialize<'de> for #ident {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    #body
+                }
+            }
+        }
+    }
+}
+
+/// What makes the variant of what was read.
+fn content(ident: &Ident, alternative: &Alternative, helpers: &mut Vec<TokenStream>) -> TokenStream {
+    let variant = &alternative.ident;
+    let ty = alternative.content.as_ref().unwrap_or(&Type::Null);
+    // With the underscore at the end, the helper for the items of `A` is not that of an alternative `AItem`.
+    match readers::helper(ty, &format!("Read_{}_", variant.unraw()), helpers) {
+        Some(helper) => quote! { .map(|value: #helper| #ident::#variant(value.0)) },
+        None => quote! { .map(#ident::#variant) },
+    }
+}
+
+fn by_name(ident: &Ident, union: &Union, helpers: &mut Vec<TokenStream>) -> TokenStream {
+    let (mut texts, mut text_arms) = (Vec::new(), Vec::new());
+    let (mut names, mut name_arms) = (Vec::new(), Vec::new());
+    for alternative in &union.alternatives {
+        let (name, variant) = (name(alternative), &alternative.ident);
+        if alternative.content.is_none() {
+            text_arms.push(quote! { #name => Some(#ident::#variant) });
+            texts.push(name);
+        } else {
+            let read = content(ident, alternative, helpers);
+            name_arms.push(quote! { #name => map.next_value()#read.map(Some) });
+            names.push(name);
+        }
+    }
+    quote! {
+        impl unions::Named for #ident {
+            const TEXTS: &'static [&'static str] = &[#(#texts),*];
+            const MEMBERS: &'static [&'static str] = &[#(#names),*];
+
+            fn of_text(text: &str) -> Option<Self> {
+                match text {
+                    #(#text_arms,)*
+                    _ => None,
+                }
+            }
+
+            fn of_member<'de, A: serde::de::MapAccess<'de>>(
+                name: &str,
+                map: &mut A,
+            ) -> Result<Option<Self>, A::Error> {
+                match name {
+                    #(#name_arms,)*
+                    _ => Ok(None),
+                }
+            }
+        }
+    }
+}
+
+fn write(ident: &Ident, union: &Union, index: u32, alternative: &Alternative) -> TokenStream {
+    let (variant, name) = (&alternative.ident, name(alternative));
+    match (&union.tagging, &alternative.tag_field, &alternative.content) {
+        (Tagging::Member(tag), Some(field), _) => {
+            let values = &alternative.values;
+            quote! {
+                #ident::#variant(value) => {
+                    unions::same_tag::<S::Error>(#tag, value.#field.as_str(), &[#(#values),*])?;
+                    value.serialize(serializer)
+                }
+            }
+        }
+        (Tagging::Name, _, None) => quote! { #ident::#variant => serializer.serialize_str(#name) },
+        (Tagging::Name, _, Some(_)) => {
+            let union = ident.unraw().to_string();
+            quote! {
+                #ident::#variant(value) => serializer.serialize_newtype_variant(#union, #index, #name, value)
+            }
+        }
+        _ => quote! { #ident::#variant(value) => value.serialize(serializer) },
+    }
+}
+
+/// The code that reads a parameter as one of the alternatives, each by what `read` gives for its type.
+pub(super) fn parameter(ident: &Ident, union: &Union, name: &str, read: impl Fn(&Type) -> TokenStream) -> TokenStream {
+    let names = union.alternatives.iter().map(self::name);
+    let tried = union.alternatives.iter().map(|alternative| {
+        let variant = &alternative.ident;
+        let read = alternative.content.as_ref().map(&read);
+        quote! { unions::read_text(text, #name, |deserializer| #read).map(#ident::#variant) }
+    });
+    quote! {
+        param::tried(deserializer, #name, |text| unions::only([#(#names),*], [#(#tried),*]))
+    }
+}
+
+fn choose(exclusive: bool) -> TokenStream {
+    match exclusive {
+        true => quote! { only },
+        false => quote! { first },
+    }
+}
+
+/// What an alternative is called on the wire or in messages.
+fn name(alternative: &Alternative) -> &str {
+    alternative.values.first().map_or("", String::as_str)
 }

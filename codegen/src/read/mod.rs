@@ -1,7 +1,9 @@
 //! From the document to the model. What cannot be generated is refused here, with its place and the reason.
 
+mod boxes;
 mod defaults;
 mod embed;
+mod enumerations;
 mod names;
 mod object;
 mod operation;
@@ -11,14 +13,16 @@ mod schema;
 mod union;
 
 pub use operation::PARAMETER;
-pub use scalar::range;
 
 use std::collections::BTreeSet;
 
+use proc_macro2::Ident;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::model::{Api, BodyContent, ErrorCode, Operation, RequestBody, ResponseContent, Shape, Type, TypeDefinition};
+use crate::model::{
+    Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
+};
 use crate::node::{Node, SharedNames};
 
 /// The members of a path that are operations.
@@ -118,7 +122,7 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
             let mut derived = Vec::new();
             types.push(schema::definition(name, &node, &mut derived)?);
             // What a shared part derived is there once, whoever came first.
-            derived.retain(|new| !types.iter().any(|known| known.pointer == new.pointer));
+            derived.retain(|new| !is_known(&types, new));
             types.append(&mut derived);
         }
     }
@@ -133,15 +137,24 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
             operations.extend(path_member(path, member, &item, &node, &mut derived)?);
         }
     }
-    derived.retain(|new| !types.iter().any(|known| known.pointer == new.pointer));
+    derived.retain(|new| !is_known(&types, new));
     types.append(&mut derived);
+    boxes::place(&mut types);
     mark_directions(&mut types, &operations);
     defaults::check(&types, &operations)?;
     let mut tags = Vec::new();
     if let Some(node) = root.get("tags") {
         for tag in node.items()? {
-            let name = tag.need("name")?.text()?.to_string();
-            tags.push((name, tag.text_of("description")?.unwrap_or_default().trim().to_string()));
+            let docs = tag.get("externalDocs");
+            let external_docs = docs.map(|docs| {
+                let description = docs.text_of("description")?.map(ToString::to_string);
+                Ok((description, docs.need("url")?.text()?.to_string()))
+            });
+            tags.push(Tag {
+                name: tag.need("name")?.text()?.to_string(),
+                description: tag.text_of("description")?.unwrap_or_default().trim().to_string(),
+                external_docs: external_docs.transpose()?,
+            });
         }
     }
     let error_codes = error_codes(&operations)?;
@@ -153,6 +166,12 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
         types,
         error_codes,
     })
+}
+
+fn is_known(types: &[TypeDefinition], new: &TypeDefinition) -> bool {
+    types
+        .iter()
+        .any(|known| known.pointer == new.pointer && known.ident == new.ident)
 }
 
 /// Collects the error codes; one code has one status everywhere.
@@ -196,44 +215,54 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         {
             requests.insert(ident.clone());
         }
+        let form = match operation.body.as_ref().map(|body| &body.content) {
+            Some(BodyContent::Form(form)) => form.fields.as_slice(),
+            _ => &[],
+        };
         for parameter in operation
             .path_parameters
             .iter()
             .chain(&operation.query_parameters)
             .chain(&operation.header_parameters)
+            .chain(form)
         {
-            named(&parameter.ty, &mut requests);
+            parameter.ty.mentioned(&mut requests);
         }
         responses.extend(operation.error_types.iter().cloned());
         for success in &operation.successes {
-            if let ResponseContent::Json(ident) = &success.content {
+            if let ResponseContent::Json(ident, _) = &success.content {
                 responses.insert(ident.clone());
             }
         }
     }
     close_over(types, &mut requests);
+    // Items that are compared are compared as they would be written.
+    for definition in types.iter().filter(|definition| requests.contains(&definition.ident)) {
+        compared(definition, &mut responses);
+    }
     close_over(types, &mut responses);
     for definition in types {
         definition.in_requests = requests.contains(&definition.ident);
         definition.in_responses = responses.contains(&definition.ident);
+        if let Shape::Struct(object) = &mut definition.shape {
+            for field in &mut object.fields {
+                field.two_way_type = match field.one_way {
+                    Some(OneWay::Responses) => definition.in_requests,
+                    Some(OneWay::Requests) => definition.in_responses,
+                    None => false,
+                };
+            }
+        }
     }
 }
 
-fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<proc_macro2::Ident>) {
+/// Adds the types that those in `reached` are made of.
+pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
     loop {
         let before = reached.len();
-        for definition in types
-            .iter()
-            .filter(|definition| reached.contains(&definition.ident))
-            .collect::<Vec<_>>()
-        {
-            match &definition.shape {
-                Shape::Struct(object) => object.fields.iter().for_each(|field| named(&field.ty, reached)),
-                Shape::Newtype(ty) => named(ty, reached),
-                Shape::Union(union) => {
-                    reached.extend(union.alternatives.iter().map(|alternative| alternative.ident.clone()));
-                }
-                Shape::Enum(_) => {}
+        for definition in types {
+            if reached.contains(&definition.ident) {
+                definition.mentioned(reached);
             }
         }
         if reached.len() == before {
@@ -242,14 +271,16 @@ fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<proc_macro2::Iden
     }
 }
 
-fn named(ty: &Type, found: &mut BTreeSet<proc_macro2::Ident>) {
-    match ty {
-        Type::Named(ident) => {
-            found.insert(ident.clone());
+/// The types of items of which no two may be the same.
+fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
+    fn look(ty: &Type, found: &mut BTreeSet<Ident>) {
+        match ty {
+            Type::Array { items, rules } if rules.unique_items => items.mentioned(found),
+            Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => {
+                look(inner, found);
+            }
+            _ => {}
         }
-        Type::Array { items: inner, .. } | Type::Map { values: inner, .. } | Type::Nullable(inner) => {
-            named(inner, found);
-        }
-        _ => {}
     }
+    definition.types().for_each(|ty| look(ty, found));
 }

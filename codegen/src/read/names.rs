@@ -14,13 +14,15 @@ use crate::node::Node;
 /// When nothing of the name can stand in Rust.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
+    Ok(raw_beside(ident, node))
+}
+
+fn raw_beside(ident: Ident, node: &Node<'_>) -> Ident {
     let text = ident.to_string();
-    Ok(
-        match is_generated_codes(&text) || node.names().operations.contains(&text) {
-            true => Ident::new_raw(&text, Span::call_site()),
-            false => ident,
-        },
-    )
+    match is_generated_codes(&text) || node.names().operations.contains(&text) {
+        true => Ident::new_raw(&text, Span::call_site()),
+        false => ident,
+    }
 }
 
 /// The name `proposed` for a schema that has none of its own; component schemas keep theirs.
@@ -58,10 +60,7 @@ pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 /// When nothing of the name can stand in Rust.
 pub fn variant_name(value: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let ident = identifier(&value.to_upper_camel_case(), value, true, node)?;
-    Ok(match is_generated_codes(&ident.to_string()) {
-        true => Ident::new_raw(&ident.to_string(), Span::call_site()),
-        false => ident,
-    })
+    Ok(raw_beside(ident, node))
 }
 
 fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Result<Ident, Problem> {

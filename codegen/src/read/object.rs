@@ -1,12 +1,13 @@
 //! Objects with named members, written in one place or gathered by `allOf`.
 
+use proc_macro2::Ident;
 use serde_json::Value;
 use syn::ext::IdentExt;
 
 use super::names;
 use super::schema::{self, Derived, allow, docs};
 use crate::Problem;
-use crate::model::{Field, Others, Struct, Type};
+use crate::model::{Field, MapRules, Others, Shape, Struct, Type};
 use crate::node::Node;
 
 /// Whether the schema at `node` names members: in `properties`, or in the parts of an `allOf`.
@@ -71,7 +72,7 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
             }
             Others::Refused
         }
-        Some(place) => Others::Kept(Box::new(others(&place)?)),
+        Some(place) => Others::Kept(Box::new(others(&place, owner, derived)?)),
     };
     let kept = match &others {
         Others::Kept(field) => Some((field.name.as_str(), &field.ident)),
@@ -153,11 +154,16 @@ impl<'a> Parts<'a> {
 }
 
 /// The field that keeps the members without a name of their own.
-fn others(place: &Node<'_>) -> Result<Field, Problem> {
+fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field, Problem> {
     let values = match place.value() {
         Value::Bool(_) => Type::Any,
-        _ => schema::ty(place, "", &mut Vec::new())?,
+        _ => schema::ty(place, &format!("{owner}Other"), derived)?,
     };
+    let is_enumeration = |ident: &Ident| {
+        let mut known = derived.iter();
+        known.any(|it| it.ident == *ident && matches!(it.shape, Shape::Enum(_)))
+    };
+    let is_enumeration = matches!(&values, Type::Named(ident) if is_enumeration(ident));
     // serde hands these members on from memory, not from the text: types that need the text cannot be read there.
     let plain = matches!(
         values,
@@ -170,17 +176,15 @@ fn others(place: &Node<'_>) -> Result<Field, Problem> {
             | Type::Uuid
             | Type::Any
     );
-    if !plain || place.flag("nullable").unwrap_or(false) {
+    if !(plain || is_enumeration) || place.flag("nullable").unwrap_or(false) {
         return Err(place.refuse(
-            "beside named members, others can only be text, numbers, booleans, times, days, UUIDs or any value; \
+            "beside named members, others can only be text, numbers, booleans, times, days, UUIDs, enumerations in place or any value; \
              put the map into a member of its own",
         ));
     }
     let ty = Type::Map {
         values: Box::new(values),
-        min_properties: None,
-        max_properties: None,
-        key_pattern: None,
+        rules: MapRules::NONE,
     };
     Ok(Field {
         name: "additional_properties".into(),
@@ -191,6 +195,8 @@ fn others(place: &Node<'_>) -> Result<Field, Problem> {
         nullable: false,
         default: None,
         deprecated: false,
+        one_way: None,
+        two_way_type: false,
         schema: Value::Null,
         pointer: place.pointer().to_string(),
     })

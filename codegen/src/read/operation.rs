@@ -3,9 +3,9 @@
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
 use super::schema::Derived;
-use super::{names, responses, schema};
+use super::{embed, names, object, responses, schema};
 use crate::Problem;
-use crate::model::{BodyContent, Field, Operation, RequestBody, Type};
+use crate::model::{BodyContent, Field, Form, Operation, Others, RequestBody, ResponseContent, Type};
 use crate::node::Node;
 
 /// Reads one operation.
@@ -56,6 +56,12 @@ pub fn operation(
         errors_alike,
         ..
     } = responses::responses(&node.need("responses")?, &owner, derived)?;
+    let websocket = successes
+        .iter()
+        .any(|success| matches!(success.content, ResponseContent::Upgraded));
+    if websocket && (successes.len() > 1 || body.is_some()) {
+        return Err(node.refuse("what opens a websocket has no body, and no other success than 101; leave them out"));
+    }
     let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
     let description = schema::docs(node)?;
     if !description.is_empty() {
@@ -83,6 +89,8 @@ pub fn operation(
         query_parameters,
         header_parameters,
         body,
+        websocket,
+        pagination: node.get("x-dropshot-pagination").map(|place| place.value().clone()),
         successes,
         errors,
         error_types,
@@ -93,7 +101,8 @@ pub fn operation(
 }
 
 /// What a parameter may be.
-pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID or an enumeration";
+pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID, an \
+                             enumeration or a `oneOf` of such";
 
 fn parameters(
     path: &str,
@@ -184,11 +193,44 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
         Type::Array { .. }
         | Type::Map { .. }
         | Type::Any
+        | Type::Null
+        | Type::Never
         | Type::Bytes
         | Type::Decimal { .. }
         | Type::ExactNumber { .. } => Err(node.refuse(PARAMETER)),
         _ => Ok((location.text()?.to_string(), field)),
     }
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A form: an object whose members are what parameters may be, which `lint` sees.
+fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Problem> {
+    let target = node.resolved()?;
+    if !object::is_object(&target)? {
+        return Err(node.refuse("a form needs a schema with named members"));
+    }
+    let name = match node.text_of("$ref")? {
+        Some(reference) => reference.trim_start_matches("#/components/schemas/").to_string(),
+        None => format!("{owner}Form"),
+    };
+    let object = object::object(&target, &format!("{owner}Form"), derived)?;
+    if let Others::Kept(field) = &object.others {
+        return Err(Problem::refused(
+            &field.pointer,
+            "a form can only have members that are named",
+        ));
+    }
+    let mut refers_to = Vec::new();
+    embed::references(&target, &mut refers_to)?;
+    Ok(Form {
+        fields: object.fields,
+        closed: matches!(object.others, Others::Refused),
+        name,
+        inline: node.get("$ref").is_none(),
+        schema: embed::embedded(target.value()),
+        refers_to,
+    })
 }
 
 fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<RequestBody, Problem> {
@@ -199,17 +241,18 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
     let raw = body.flag("x-raw-body")?;
     let content = body.need("content")?;
     let content = match content.members()?.as_slice() {
-        [("application/json", media)] => {
+        [(media_type, media)] if responses::is_json(media_type) => {
             let schema = media.need("schema")?;
             BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }
-        [("application/octet-stream", _)] if raw => {
-            return Err(body.refuse("`x-raw-body` is for JSON: the handler of this body has the bytes anyway"));
+        [("application/octet-stream" | FORM, _)] if raw => {
+            return Err(body.refuse("`x-raw-body` is for JSON; a handler of other bodies has no need of it"));
         }
+        [(FORM, media)] => BodyContent::Form(form(&media.need("schema")?, owner, derived)?),
         [("application/octet-stream", _)] => BodyContent::Bytes,
         [(other, media)] => {
             return Err(media.refuse(format!(
-                "a body of `{other}` is not supported; use `application/json` or `application/octet-stream`"
+                "a body of `{other}` is not supported; use JSON, a form or `application/octet-stream`"
             )));
         }
         _ => return Err(content.refuse("a body needs exactly one media type")),

@@ -39,6 +39,17 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             continue;
         }
         let response = place.resolved()?;
+        if status == "default" {
+            let others = node.members()?;
+            let is_success = |status: &str| ["1", "2", "3"].iter().any(|first| status.starts_with(first));
+            if others.iter().any(|(status, _)| is_success(status)) {
+                let content = content(&response, &format!("{owner}ErrorDefault"), &mut None, derived)?;
+                all.error_type(content);
+            } else {
+                all.successes.push(success(None, ResponseContent::Whole, &response)?);
+            }
+            continue;
+        }
         let code: u16 = match status {
             "4XX" | "5XX" => {
                 if let Some(place) = response.get("x-error-codes") {
@@ -55,9 +66,12 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             })?,
         };
         match code {
-            200..=299 => {
+            101 => all
+                .successes
+                .push(success(Some(code), ResponseContent::Upgraded, &response)?),
+            200..=399 => {
                 let content = content(&response, &format!("{owner}ResponseBody"), &mut first, derived)?;
-                all.successes.push(success(code, content, &response)?);
+                all.successes.push(success(Some(code), content, &response)?);
             }
             400..=599 => {
                 let mut codes = Vec::new();
@@ -77,7 +91,7 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             }
             _ => {
                 return Err(place.refuse(format!(
-                    "status {code} is not supported; Dropshot answers with 2xx, 4xx and 5xx"
+                    "status {code} is not supported; Dropshot answers with 101, 2xx, 3xx, 4xx and 5xx"
                 )));
             }
         }
@@ -94,7 +108,7 @@ impl Responses {
         let shape = content.shape();
         self.errors_alike &= self.last_error.as_ref().is_none_or(|last| *last == shape);
         self.last_error = Some(shape);
-        if let ResponseContent::Json(ident) = content
+        if let ResponseContent::Json(ident, _) = content
             && !self.error_types.contains(&ident)
         {
             self.error_types.push(ident);
@@ -113,18 +127,25 @@ fn content<'a>(
         return Ok(ResponseContent::Empty);
     };
     match content.members()?.as_slice() {
-        [("application/json", media)] => {
+        [(media_type, media)] if is_json(media_type) => {
             let schema = media.need("schema")?;
             let same = first.take().filter(|first| first.value() == schema.value());
             let schema = first.insert(same.unwrap_or(schema));
-            Ok(ResponseContent::Json(schema::named_type(schema, proposed, derived)?))
+            let ident = schema::named_type(schema, proposed, derived)?;
+            Ok(ResponseContent::Json(ident, (*media_type).to_string()))
         }
         [(media_type, _)] => Ok(ResponseContent::Bytes((*media_type).to_string())),
         _ => Err(content.refuse("a response needs exactly one media type")),
     }
 }
 
-fn success(status: u16, content: ResponseContent, node: &Node<'_>) -> Result<Success, Problem> {
+/// Whether a media type is JSON, whatever it is called and its parameters are.
+pub fn is_json(media_type: &str) -> bool {
+    let name = media_type.split(';').next().unwrap_or_default().trim().to_lowercase();
+    name == "application/json" || name.starts_with("application/") && name.ends_with("+json")
+}
+
+fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Result<Success, Problem> {
     let mut headers: Vec<ResponseHeader> = Vec::new();
     if let Some(list) = node.get("headers") {
         for (name, place) in list.members()? {

@@ -1,18 +1,21 @@
 //! Strings, numbers and their rules.
 
+use codegen_runtime::{Format, NumberRules, Pattern};
+
 use super::schema::allow;
 use crate::Problem;
-use crate::model::Type;
+use crate::model::{IntegerKind, StringRules, Type};
 use crate::node::Node;
 
 /// What may be declared of a number.
-const BOUNDS: [&str; 6] = [
+const OF_NUMBERS: [&str; 7] = [
     "type",
     "format",
     "minimum",
     "maximum",
     "exclusiveMinimum",
     "exclusiveMaximum",
+    "multipleOf",
 ];
 
 /// A schema with `type: string`.
@@ -33,17 +36,18 @@ pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
         Some("date") => plain(node, Type::Date),
         Some("byte") => plain(node, Type::Bytes),
         Some("uuid") => plain(node, Type::Uuid),
-        Some(format @ ("binary" | "time" | "partial-date-time")) => Err(node.refuse(format!(
+        Some(format @ ("binary" | "partial-date-time")) => Err(node.refuse(format!(
             "a string of format `{format}` is not supported here; leave the format out and state a `pattern`"
         ))),
-        _ => {
+        format => {
             allow(node, &["type", "format", "minLength", "maxLength", "pattern"])?;
             let (min_length, max_length) = span(node, "minLength", "maxLength")?;
-            Ok(Type::String {
+            Ok(Type::String(StringRules {
                 min_length,
                 max_length,
                 pattern: pattern(node, "pattern")?,
-            })
+                format: format.and_then(Format::named),
+            }))
         }
     }
 }
@@ -70,20 +74,17 @@ pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Op
 /// The regular expression in the member `key`.
 ///
 /// # Errors
-/// When it is none, or none that Rust's engine takes.
-pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<String>, Problem> {
+/// When it is none in ECMAScript, or none that generated servers can match.
+pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     let Some(place) = node.get(key) else { return Ok(None) };
     let text = place.text()?;
-    regex::Regex::new(text).map_err(|error| {
-        // The engine's message draws the place under the pattern; its last line says what is wrong.
-        let message = error.to_string();
-        let last = message.lines().last().unwrap_or_default().trim();
-        let reason = last.strip_prefix("error: ").unwrap_or(last);
+    let refuse = |reason: String| {
         place.refuse(format!(
-            "the pattern `{text}` does not compile in Rust's regex: {reason}"
+            "the pattern `{text}` does not compile: {reason}; write it as ECMAScript has it"
         ))
-    })?;
-    Ok(Some(text.to_string()))
+    };
+    regress::Regex::new(text).map_err(|error| refuse(error.text))?;
+    Pattern::compiled(text).map(Some).map_err(refuse)
 }
 
 /// A schema with `type: integer`.
@@ -91,53 +92,77 @@ pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<String>, Problem> {
 /// # Errors
 /// What cannot be generated, with its place.
 pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
-    allow(node, &BOUNDS)?;
-    let kind = match node.text_of("format")? {
-        Some("int8") => "i8",
-        Some("int16") => "i16",
-        Some("int32") => "i32",
-        Some("int64") | None => "i64",
-        Some("uint8") => "u8",
-        Some("uint16") => "u16",
-        Some("uint32") => "u32",
-        Some("uint64" | "uint") => "u64",
+    allow(node, &OF_NUMBERS)?;
+    let kind = integer_kind(node)?;
+    let rules = number_rules(node, |place| {
+        let value = place.value();
+        let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
+        // Dropshot writes some whole bounds as `0.0`.
+        let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
+        whole.ok_or_else(|| place.refuse("must be a whole number"))
+    })?;
+    let (low, high) = kind.range();
+    let least = rules
+        .minimum
+        .map_or(low, |(bound, exclusive)| bound.saturating_add(exclusive.into()));
+    let most = rules
+        .maximum
+        .map_or(high, |(bound, exclusive)| bound.saturating_sub(exclusive.into()));
+    if least > high || most < low || rules.multiple_of.is_some_and(|unit| unit > high) {
+        let name = kind.name();
+        return Err(node.refuse(format!(
+            "no value of this format, from {low} to {high} (`{name}`), keeps these rules; use a wider format"
+        )));
+    }
+    if least > most {
+        return Err(node.refuse(format!("no value can have `minimum: {least}` and `maximum: {most}`")));
+    }
+    Ok(Type::Integer { kind, rules })
+}
+
+/// The Rust type that an integer's format asks for.
+///
+/// # Errors
+/// When the format is none of a whole number.
+pub fn integer_kind(node: &Node<'_>) -> Result<IntegerKind, Problem> {
+    Ok(match node.text_of("format")? {
+        Some("int8") => IntegerKind::I8,
+        Some("int16") => IntegerKind::I16,
+        Some("int32") => IntegerKind::I32,
+        Some("int64") | None => IntegerKind::I64,
+        Some("uint8") => IntegerKind::U8,
+        Some("uint16") => IntegerKind::U16,
+        Some("uint32") => IntegerKind::U32,
+        Some("uint64" | "uint") => IntegerKind::U64,
         Some(other) => {
             return Err(node.refuse(format!(
                 "integer format `{other}` is unknown; use int8 to int64 or uint8 to uint64"
             )));
         }
-    };
-    let bound = |key: &str, exclusive: &str| -> Result<Option<(i128, bool)>, Problem> {
-        let Some(place) = node.get(key) else { return Ok(None) };
-        let value = place.value();
-        let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
-        // Dropshot writes some whole bounds as `0.0`.
-        let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
-        let value = whole.ok_or_else(|| place.refuse("must be a whole number"))?;
-        Ok(Some((value, node.flag(exclusive)?)))
-    };
-    let minimum = bound("minimum", "exclusiveMinimum")?;
-    let maximum = bound("maximum", "exclusiveMaximum")?;
-    if let (Some((least, _)), Some((most, _))) = (minimum, maximum)
-        && least > most
-    {
-        return Err(node.refuse(format!("no value can have `minimum: {least}` and `maximum: {most}`")));
-    }
-    Ok(Type::Integer { kind, minimum, maximum })
+    })
 }
 
-/// The least and the greatest value of an integer type.
-pub fn range(kind: &str) -> (i128, i128) {
-    match kind {
-        "i8" => (i8::MIN.into(), i8::MAX.into()),
-        "i16" => (i16::MIN.into(), i16::MAX.into()),
-        "i32" => (i32::MIN.into(), i32::MAX.into()),
-        "u8" => (0, u8::MAX.into()),
-        "u16" => (0, u16::MAX.into()),
-        "u32" => (0, u32::MAX.into()),
-        "u64" => (0, u64::MAX.into()),
-        _ => (i64::MIN.into(), i64::MAX.into()),
-    }
+/// The rules of a number, whose own numbers `read` reads.
+fn number_rules<T: PartialOrd + Default>(
+    node: &Node<'_>,
+    read: impl Fn(&Node<'_>) -> Result<T, Problem>,
+) -> Result<NumberRules<T>, Problem> {
+    let bound = |key: &str, exclusive: &str| -> Result<Option<(T, bool)>, Problem> {
+        let Some(place) = node.get(key) else { return Ok(None) };
+        Ok(Some((read(&place)?, node.flag(exclusive)?)))
+    };
+    let multiple_of = match node.get("multipleOf") {
+        None => None,
+        Some(place) => match read(&place)? {
+            unit if unit > T::default() => Some(unit),
+            _ => return Err(place.refuse("must be more than 0")),
+        },
+    };
+    Ok(NumberRules {
+        minimum: bound("minimum", "exclusiveMinimum")?,
+        maximum: bound("maximum", "exclusiveMaximum")?,
+        multiple_of,
+    })
 }
 
 /// A schema with `type: number`.
@@ -155,14 +180,9 @@ pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
             max_significant_digits: u32::try_from(digits).unwrap_or(28),
         });
     }
-    allow(node, &BOUNDS)?;
-    let bound = |key: &str, exclusive: &str| -> Result<Option<(f64, bool)>, Problem> {
-        let Some(place) = node.get(key) else { return Ok(None) };
-        let value = place.value().as_f64().ok_or_else(|| place.refuse("must be a number"))?;
-        Ok(Some((value, node.flag(exclusive)?)))
-    };
-    Ok(Type::Number {
-        minimum: bound("minimum", "exclusiveMinimum")?,
-        maximum: bound("maximum", "exclusiveMaximum")?,
-    })
+    allow(node, &OF_NUMBERS)?;
+    let rules = number_rules(node, |place| {
+        place.value().as_f64().ok_or_else(|| place.refuse("must be a number"))
+    })?;
+    Ok(Type::Number(rules))
 }

@@ -1,14 +1,15 @@
 //! Schemas: named types, members and parameters.
 
+use codegen_runtime::ArrayRules;
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
 use syn::ext::IdentExt;
 
 use super::embed::{embedded, references};
-use super::{names, object, scalar, union};
+use super::{enumerations, names, object, scalar, union};
 use crate::Problem;
-use crate::model::{Field, Shape, Type, TypeDefinition, Variant};
+use crate::model::{Field, MapRules, OneWay, Shape, Type, TypeDefinition};
 use crate::node::Node;
 
 /// What may stand beside any keyword and changes nothing in Rust.
@@ -33,13 +34,10 @@ pub type Derived = Vec<TypeDefinition>;
 /// # Errors
 /// What cannot be generated, with its place.
 pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
-    if node.flag("nullable")? {
-        return Err(node.refuse("a named schema cannot be nullable; say `nullable` where it is used"));
+    match node.flag("nullable")? {
+        true => nullable(name, node, false, derived),
+        false => defined(name, node, false, derived),
     }
-    if node.get("default").is_some() {
-        return Err(node.refuse("a named schema cannot have a default; give it where the schema is used"));
-    }
-    defined(name, node, false, derived)
 }
 
 /// The type of the schema at `node`, as one with a name: that of the reference, or one derived, `proposed`.
@@ -48,7 +46,17 @@ pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<
 /// What cannot be generated, with its place.
 pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
     if node.flag("nullable")? {
-        return Err(node.refuse("a body cannot be null"));
+        let is_this = |known: &&TypeDefinition| {
+            let is_any = matches!(known.shape, Shape::Newtype(Type::Any | Type::Null));
+            known.pointer == node.pointer() && (is_nullable(known) || is_any)
+        };
+        if let Some(known) = derived.iter().find(is_this) {
+            return Ok(known.ident.clone());
+        }
+        let definition = nullable(&names::derived_name(proposed, node), node, true, derived)?;
+        let ident = definition.ident.clone();
+        derived.push(definition);
+        return Ok(ident);
     }
     if node.get("$ref").is_some()
         && let Type::Named(ident) = ty(node, proposed, derived)?
@@ -62,16 +70,24 @@ pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Res
 fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
     // A schema that several places share (through allOf, a path, a shared response) is read several times, but is one
     // type, named by whoever came first. One that holds itself finds itself here while it is read.
-    if let Some(known) = derived.iter().find(|known| known.pointer == node.pointer()) {
+    if let Some(known) = derived
+        .iter()
+        .find(|known| known.pointer == node.pointer() && !is_nullable(known))
+    {
         return Ok(known.ident.clone());
     }
     let proposed = &names::derived_name(proposed, node);
     let ident = names::type_name(proposed, node)?;
     derived.push(unread(proposed, &ident, node));
     let definition = defined(proposed, node, true, derived)?;
-    derived.retain(|known| known.pointer != definition.pointer);
+    derived.retain(|known| known.ident != ident);
     derived.push(definition);
     Ok(ident)
+}
+
+/// Whether it adds null to another type, which then stands at the same place.
+fn is_nullable(definition: &TypeDefinition) -> bool {
+    matches!(definition.shape, Shape::Newtype(Type::Nullable(_)))
 }
 
 /// What stands for a type while it is read.
@@ -90,24 +106,43 @@ fn unread(name: &str, ident: &Ident, node: &Node<'_>) -> TypeDefinition {
     }
 }
 
+/// A named type that may be null: a newtype of what it is otherwise.
+fn nullable(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
+    let value = ty(node, &format!("{name}Value"), derived)?;
+    let shape = match value {
+        // Its values include null already.
+        Type::Any | Type::Null => Shape::Newtype(value),
+        value => Shape::Newtype(Type::Nullable(Box::new(value))),
+    };
+    with_shape(name, node, inline, shape)
+}
+
 fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
     let ident = names::type_name(name, node)?;
-    let shape = if let Some(documented) = documented_values(node)? {
+    let shape = if is_null(node) {
+        Shape::Newtype(Type::Null)
+    } else if let Some(documented) = enumerations::documented(node)? {
         Shape::Enum(documented)
     } else if node.get("enum").is_some() {
-        Shape::Enum(variants(node)?)
+        Shape::Enum(enumerations::enumeration(node)?)
     } else if node.get("oneOf").is_some() {
-        Shape::Union(union::union(node)?)
+        Shape::Union(union::union(node, "oneOf", &ident.unraw().to_string(), derived)?)
+    } else if node.get("anyOf").is_some() {
+        Shape::Union(union::union(node, "anyOf", &ident.unraw().to_string(), derived)?)
     } else if object::is_object(node)? {
         Shape::Struct(object::object(node, &ident.unraw().to_string(), derived)?)
     } else {
         Shape::Newtype(ty(node, &format!("{}Value", ident.unraw()), derived)?)
     };
+    with_shape(name, node, inline, shape)
+}
+
+fn with_shape(name: &str, node: &Node<'_>, inline: bool, shape: Shape) -> Result<TypeDefinition, Problem> {
     let mut refers_to = Vec::new();
     references(node, &mut refers_to)?;
     Ok(TypeDefinition {
         name: name.to_string(),
-        ident,
+        ident: names::type_name(name, node)?,
         docs: docs(node)?,
         shape,
         schema: embedded(node.value()),
@@ -117,6 +152,39 @@ fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> 
         inline,
         pointer: node.pointer().to_string(),
     })
+}
+
+/// Whether null is the only value (`enum: [null]`, as Dropshot writes Rust's `()`).
+fn is_null(node: &Node<'_>) -> bool {
+    let values = node.get("enum").and_then(|list| list.value().as_array());
+    values.is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_null))
+}
+
+/// What the schema at `node`, or the named one that it stands for, says in the member `key`.
+fn said<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
+    let mut node = node.clone();
+    for _ in 0..DEEPEST {
+        if let Some(place) = node.get(key) {
+            return Ok(Some(place));
+        }
+        let only = match node.get("allOf").map(|list| list.items()).transpose()?.as_deref() {
+            Some([only]) => only.clone(),
+            _ => node.clone(),
+        };
+        if only.get("$ref").is_none() {
+            return Ok(None);
+        }
+        node = only.resolved()?;
+    }
+    Ok(None)
+}
+
+/// How far a name may stand for a name: far beyond any document, but the end of a circle.
+const DEEPEST: usize = 32;
+
+fn may_be_null(node: &Node<'_>) -> Result<bool, Problem> {
+    let said = said(node, "nullable")?;
+    Ok(said.is_some_and(|place| place.value() == &Value::Bool(true)))
 }
 
 /// Reads one member of an object, or a parameter, whose schema stands at `node`; `owner` is the type it belongs to.
@@ -131,7 +199,7 @@ pub fn field(
     owner: &str,
     derived: &mut Derived,
 ) -> Result<Field, Problem> {
-    let default = node.get("default").map(|default| default.value().clone());
+    let default = said(node, "default")?.map(|default| default.value().clone());
     let proposed = format!("{owner}{}", name.to_upper_camel_case());
     Ok(Field {
         name: name.to_string(),
@@ -139,12 +207,24 @@ pub fn field(
         docs,
         ty: ty(node, &proposed, derived)?,
         required,
-        nullable: node.flag("nullable")?,
+        nullable: node.flag("nullable")? || may_be_null(node)?,
         default,
         deprecated: node.flag("deprecated")?,
+        one_way: one_way(node)?,
+        two_way_type: false,
         schema: embedded(node.value()),
         pointer: node.pointer().to_string(),
     })
+}
+
+fn one_way(node: &Node<'_>) -> Result<Option<OneWay>, Problem> {
+    let is_said = |key: &str| Ok(said(node, key)?.is_some_and(|place| place.value() == &Value::Bool(true)));
+    match (is_said("readOnly")?, is_said("writeOnly")?) {
+        (true, true) => Err(node.refuse("a member cannot be both `readOnly` and `writeOnly`")),
+        (true, false) => Ok(Some(OneWay::Responses)),
+        (false, true) => Ok(Some(OneWay::Requests)),
+        (false, false) => Ok(None),
+    }
 }
 
 /// The type of the schema at `node`; `proposed` names it if it has no name and needs one.
@@ -162,15 +242,23 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         node.resolved()?;
         return Ok(Type::Named(ident));
     }
-    for keyword in ["anyOf", "not"] {
-        if let Some(place) = node.get(keyword) {
-            return Err(place.refuse(format!("`{keyword}` is not supported; name one type")));
+    if let Some(place) = node.get("not") {
+        // As Dropshot writes a type without values.
+        if place.value().as_object().is_some_and(serde_json::Map::is_empty) {
+            allow(node, &["not"])?;
+            return Ok(Type::Never);
         }
+        return Err(place.refuse("`not` is supported only as `not: {}`, which no value is; name one type"));
+    }
+    if is_null(node) {
+        allow(node, &["type", "enum"])?;
+        return Ok(Type::Null);
     }
     if let Some(all_of) = node.get("allOf") {
         // The wrapper that gives a reference a description, a default or `nullable` of its own.
         return match all_of.items()?.as_slice() {
             [] => Err(all_of.refuse("an `allOf` needs at least one part")),
+            // One part that names no members is the schema itself.
             [only] if node.get("properties").is_none() && !is_inline_object(only)? => {
                 allow(node, &["allOf"])?;
                 ty(only, proposed, derived)
@@ -178,7 +266,10 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
             _ => Ok(Type::Named(derive(node, proposed, derived)?)),
         };
     }
-    if node.get("enum").is_some() || node.get("oneOf").is_some() || node.get("properties").is_some() {
+    if ["enum", "oneOf", "anyOf", "properties"]
+        .iter()
+        .any(|key| node.get(key).is_some())
+    {
         return Ok(Type::Named(derive(node, proposed, derived)?));
     }
     match node.text_of("type")? {
@@ -205,13 +296,17 @@ fn is_inline_object(node: &Node<'_>) -> Result<bool, Problem> {
 }
 
 fn array(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
-    allow(node, &["type", "items", "minItems", "maxItems"])?;
+    allow(node, &["type", "items", "minItems", "maxItems", "uniqueItems"])?;
     let (min_items, max_items) = scalar::span(node, "minItems", "maxItems")?;
     let items = inner(&node.need("items")?, &format!("{proposed}Item"), derived)?;
-    Ok(Type::Array {
-        items: Box::new(items),
+    let rules = ArrayRules {
         min_items,
         max_items,
+        unique_items: node.flag("uniqueItems")?,
+    };
+    Ok(Type::Array {
+        items: Box::new(items),
+        rules,
     })
 }
 
@@ -232,16 +327,22 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
         Some(place) => inner(&place, &format!("{proposed}Value"), derived)?,
     };
     let (min_properties, max_properties) = scalar::span(node, "minProperties", "maxProperties")?;
-    Ok(Type::Map {
-        values: Box::new(values),
+    let rules = MapRules {
         min_properties,
         max_properties,
         key_pattern: scalar::pattern(node, "x-key-pattern")?,
+    };
+    Ok(Type::Map {
+        values: Box::new(values),
+        rules,
     })
 }
 
-/// The type of an array's items or a map's values.
-fn inner(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
+/// The type of an array's items, a map's values or an alternative; `proposed` names it if it needs a name.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn inner(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     let inner = ty(node, proposed, derived)?;
     if matches!(inner, Type::Decimal { .. }) {
         return Err(node.refuse(
@@ -252,54 +353,10 @@ fn inner(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type,
     if let Some(place) = node.get("default") {
         return Err(place.refuse("an item or a map's value cannot be left out, so it has no default"));
     }
-    Ok(match node.flag("nullable")? {
+    Ok(match node.flag("nullable")? || may_be_null(node)? {
         true if inner != Type::Any => Type::Nullable(Box::new(inner)),
         _ => inner,
     })
-}
-
-fn variants(node: &Node<'_>) -> Result<Vec<Variant>, Problem> {
-    allow(node, &["type", "enum"])?;
-    if node.text_of("type")? != Some("string") {
-        return Err(node.refuse("an enumeration needs `type: string`"));
-    }
-    let mut all = Vec::new();
-    for item in node.need("enum")?.items()? {
-        if item.value().is_null() && node.flag("nullable")? {
-            continue;
-        }
-        let value = item.text()?;
-        all.push(Variant {
-            value: value.to_string(),
-            ident: names::variant_name(value, &item)?,
-            docs: String::new(),
-        });
-    }
-    if all.is_empty() {
-        return Err(node.refuse("an enumeration needs at least one value"));
-    }
-    names::distinct(all.iter().map(|variant| (variant.value.as_str(), &variant.ident)), node)?;
-    Ok(all)
-}
-
-/// The values of an enumeration in the form that gives each a description: a `oneOf` of enumerations of one value.
-/// `None` if this is none.
-fn documented_values(node: &Node<'_>) -> Result<Option<Vec<Variant>>, Problem> {
-    let Some(list) = node.get("oneOf") else { return Ok(None) };
-    let mut all = Vec::new();
-    for item in list.items()? {
-        if item.get("enum").is_none() {
-            return Ok(None);
-        }
-        let about = docs(&item)?;
-        all.extend(variants(&item)?.into_iter().map(|variant| Variant {
-            docs: about.clone(),
-            ..variant
-        }));
-    }
-    allow(node, &["oneOf"])?;
-    names::distinct(all.iter().map(|variant| (variant.value.as_str(), &variant.ident)), node)?;
-    Ok(Some(all))
 }
 
 /// The description, trimmed; empty when there is none.

@@ -1,24 +1,51 @@
-//! `oneOf` with a discriminator: one of several objects, told apart by a member.
+//! `oneOf` and `anyOf`: one of several alternatives, told apart as serde does.
 
-use super::object;
-use super::schema::{allow, named};
+use heck::ToUpperCamelCase;
+use proc_macro2::Ident;
+use serde_json::Value;
+
+use super::schema::{self, Derived, allow, docs, named};
+use super::{names, object};
 use crate::Problem;
-use crate::model::{Alternative, Type, Union};
+use crate::model::{Alternative, Field, Tagging, Type, Union};
 use crate::node::Node;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Reads a union.
+/// Reads the union whose alternatives stand in the member `keyword` of `node`; `owner` is its Rust name.
 ///
 /// # Errors
 /// What cannot be generated, with its place.
-pub fn union(node: &Node<'_>) -> Result<Union, Problem> {
-    allow(node, &["oneOf", "discriminator", "type"])?;
-    let list = node.need("oneOf")?;
-    let Some(discriminator) = node.get("discriminator") else {
-        return Err(list
-            .refuse("`oneOf` needs a `discriminator`: without one, which alternative a value is would be guesswork"));
+pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived) -> Result<Union, Problem> {
+    allow(node, &[keyword, "discriminator", "type"])?;
+    let list = node.need(keyword)?;
+    let items = list.items()?;
+    if items.is_empty() {
+        return Err(list.refuse(format!("a `{keyword}` needs at least one alternative")));
+    }
+    let union = if node.get("discriminator").is_some() {
+        discriminated(node, &items)?
+    } else if let Some(alternatives) = by_name(&items, owner, derived)? {
+        Union {
+            tagging: Tagging::Name,
+            alternatives,
+        }
+    } else if let Some(tag) = common_tag(&items)? {
+        by_member(&items, tag, owner, derived)?
+    } else {
+        by_value(&items, keyword == "oneOf", owner, derived)?
     };
+    let variants = union.alternatives.iter().map(|alternative| {
+        let name = alternative.values.first().map_or("", String::as_str);
+        (name, &alternative.ident)
+    });
+    names::distinct(variants, &list)?;
+    Ok(union)
+}
+
+/// Alternatives that a `discriminator` names.
+fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Union, Problem> {
+    let discriminator = node.need("discriminator")?;
     let tag = discriminator.need("propertyName")?.text()?;
     let mut mapping = Vec::new();
     if let Some(node) = discriminator.get("mapping") {
@@ -33,11 +60,11 @@ pub fn union(node: &Node<'_>) -> Result<Union, Problem> {
     }
     let mut alternatives: Vec<Alternative> = Vec::new();
     let mut references = Vec::new();
-    for item in list.items()? {
+    for item in items {
         let Some(reference) = item.text_of("$ref")? else {
-            return Err(item.refuse("an alternative of a `oneOf` needs a name: move it to components/schemas"));
+            return Err(item.refuse("a discriminator tells named alternatives apart: move this to components/schemas"));
         };
-        let ident = named(reference, &item)?;
+        let ident = named(reference, item)?;
         let mut values: Vec<String> = mapping
             .iter()
             .filter(|(_, target, _)| target == reference)
@@ -53,7 +80,9 @@ pub fn union(node: &Node<'_>) -> Result<Union, Problem> {
             return Err(item.refuse(format!("`{value}` already stands for another alternative")));
         }
         alternatives.push(Alternative {
-            tag_field: tag_field(&item, tag)?,
+            tag_field: Some(tag_field(item, tag)?),
+            docs: String::new(),
+            content: Some(Type::Named(ident.clone())),
             ident,
             values,
         });
@@ -67,36 +96,184 @@ pub fn union(node: &Node<'_>) -> Result<Union, Problem> {
             "`{value}` stands for {target}, which is not among the alternatives"
         )));
     }
-    if alternatives.is_empty() {
-        return Err(list.refuse("a `oneOf` needs at least one alternative"));
-    }
     Ok(Union {
-        tag: tag.to_string(),
+        tagging: Tagging::Member(tag.to_string()),
         alternatives,
     })
 }
 
 /// The member that tells the alternative apart; it must always be there, and be text.
-fn tag_field(item: &Node<'_>, tag: &str) -> Result<proc_macro2::Ident, Problem> {
-    let target = item.resolved()?;
+fn tag_field(item: &Node<'_>, tag: &str) -> Result<Ident, Problem> {
     let wrong = || {
         item.refuse(format!(
             "the discriminator `{tag}` must be a required member of this alternative, a string or an enumeration"
         ))
     };
-    if !object::is_object(&target)? {
-        return Err(wrong());
-    }
-    let object = object::object(&target, "Alternative", &mut Vec::new())?;
-    let field = object
-        .fields
-        .into_iter()
-        .find(|field| field.name == tag)
-        .ok_or_else(wrong)?;
+    let fields = fields(item)?.ok_or_else(wrong)?;
+    let field = fields.into_iter().find(|field| field.name == tag).ok_or_else(wrong)?;
     // A named type is an enumeration here: anything else would have no text, which `lint` sees.
-    let is_text = matches!(field.ty, Type::String { .. } | Type::Named(_));
+    let is_text = matches!(field.ty, Type::String(_) | Type::Named(_));
     if !is_text || !field.required || field.nullable {
         return Err(wrong());
     }
     Ok(field.ident)
+}
+
+/// The members of an alternative; `None` if it is no object.
+fn fields(item: &Node<'_>) -> Result<Option<Vec<Field>>, Problem> {
+    let target = item.resolved()?;
+    if !object::is_object(&target)? {
+        return Ok(None);
+    }
+    let object = object::object(&target, "Alternative", &mut Vec::new())?;
+    Ok(Some(object.fields))
+}
+
+/// The only text that a member can be: an enumeration of one value.
+fn constant(field: &Field) -> Option<&str> {
+    let values = field.schema.get("enum")?.as_array()?;
+    let is_plain = field.required && !field.nullable && matches!(field.ty, Type::Named(_));
+    match values.as_slice() {
+        [Value::String(value)] if is_plain => Some(value),
+        _ => None,
+    }
+}
+
+/// The member that every alternative requires with one text of its own.
+fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
+    let mut candidates: Vec<(String, Vec<String>)> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(fields) = fields(item)? else { return Ok(None) };
+        let constants = fields.iter().filter_map(|field| Some((&field.name, constant(field)?)));
+        if index == 0 {
+            candidates = constants
+                .map(|(name, value)| (name.clone(), vec![value.to_string()]))
+                .collect();
+            continue;
+        }
+        let constants: Vec<_> = constants.collect();
+        candidates.retain_mut(|(name, values)| {
+            let value = constants
+                .iter()
+                .find(|(known, value)| *known == name && !values.iter().any(|known| known == value));
+            values.extend(value.map(|(_, value)| (*value).to_string()));
+            value.is_some()
+        });
+    }
+    // With one alternative, there is nothing to tell apart.
+    Ok(candidates
+        .into_iter()
+        .next()
+        .map(|(name, _)| name)
+        .filter(|_| items.len() > 1))
+}
+
+/// serde's internal and adjacent tagging.
+fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived) -> Result<Union, Problem> {
+    let mut alternatives = Vec::new();
+    for item in items {
+        let fields = fields(item)?.unwrap_or_default();
+        let Some(field) = fields.into_iter().find(|field| field.name == tag) else {
+            continue;
+        };
+        let value = constant(&field).unwrap_or_default().to_string();
+        let ident = names::variant_name(&value, item)?;
+        let content = schema::ty(item, &format!("{owner}{}", value.to_upper_camel_case()), derived)?;
+        alternatives.push(Alternative {
+            ident,
+            docs: docs(item)?,
+            content: Some(content),
+            tag_field: Some(field.ident),
+            values: vec![value],
+        });
+    }
+    Ok(Union {
+        tagging: Tagging::Member(tag),
+        alternatives,
+    })
+}
+
+/// serde's external tagging: texts, and objects of exactly one member. `None` if one is neither, or all are texts.
+fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Option<Vec<Alternative>>, Problem> {
+    let mut named: Vec<(String, String, Option<Node<'_>>, &Node<'_>)> = Vec::new();
+    for item in items {
+        let about = docs(item)?;
+        let texts = item.get("enum").and_then(|list| list.value().as_array());
+        if let Some(texts) = texts.filter(|_| item.text_of("type").ok().flatten() == Some("string")) {
+            for text in texts {
+                let Some(text) = text.as_str() else { return Ok(None) };
+                named.push((text.to_string(), about.clone(), None, item));
+            }
+            continue;
+        }
+        let closed = item.get("additionalProperties").is_some_and(|it| it.value() == false);
+        let required = item.get("required").and_then(|list| list.value().as_array());
+        let properties = item.get("properties").map(|list| list.members()).transpose()?;
+        match (required.map(Vec::as_slice), properties.unwrap_or_default().as_slice()) {
+            (Some([name]), [(known, content)]) if closed && name == *known && item.get("allOf").is_none() => {
+                named.push(((*known).to_string(), about, Some(content.clone()), item));
+            }
+            _ => return Ok(None),
+        }
+    }
+    let is_object = |(_, _, content, _): &(_, _, Option<Node<'_>>, _)| content.is_some();
+    let is_twice =
+        |(index, (name, ..)): (usize, &(String, _, _, _))| named[..index].iter().any(|(known, ..)| known == name);
+    if !named.iter().any(is_object) || named.iter().enumerate().any(is_twice) {
+        return Ok(None);
+    }
+    let mut alternatives = Vec::new();
+    for (name, docs, content, item) in named {
+        let proposed = format!("{owner}{}", name.to_upper_camel_case());
+        alternatives.push(Alternative {
+            ident: names::variant_name(&name, item)?,
+            docs,
+            content: content
+                .map(|content| schema::inner(&content, &proposed, derived))
+                .transpose()?,
+            tag_field: None,
+            values: vec![name],
+        });
+    }
+    Ok(Some(alternatives))
+}
+
+/// serde's `untagged`: each alternative is tried.
+fn by_value(items: &[Node<'_>], exclusive: bool, owner: &str, derived: &mut Derived) -> Result<Union, Problem> {
+    let mut alternatives: Vec<Alternative> = Vec::new();
+    for item in items {
+        let name = called(item)?;
+        let mut unique = name.clone();
+        let mut count = 1;
+        while alternatives.iter().any(|known| known.values[0] == unique) {
+            count += 1;
+            unique = format!("{name}{count}");
+        }
+        let content = schema::inner(item, &format!("{owner}{}", unique.to_upper_camel_case()), derived)?;
+        alternatives.push(Alternative {
+            ident: names::variant_name(&unique, item)?,
+            docs: docs(item)?,
+            content: Some(content),
+            tag_field: None,
+            values: vec![unique],
+        });
+    }
+    Ok(Union {
+        tagging: Tagging::Value { exclusive },
+        alternatives,
+    })
+}
+
+/// What an alternative without a name on the wire is called: its title, its schema's name, its format or type.
+fn called(item: &Node<'_>) -> Result<String, Problem> {
+    if let Some(title) = item.text_of("title")? {
+        return Ok(title.to_string());
+    }
+    let wrapped = item.get("allOf").and_then(|list| list.items().ok()?.into_iter().next());
+    let reference = wrapped.as_ref().unwrap_or(item).text_of("$ref")?;
+    if let Some(reference) = reference {
+        return Ok(reference.trim_start_matches(SCHEMAS).to_string());
+    }
+    let word = item.text_of("format")?.or(item.text_of("type")?);
+    Ok(word.unwrap_or("value").to_string())
 }

@@ -50,11 +50,19 @@ impl Values {
                         }
                     }
                 }
+                BodyContent::Form(_) => {
+                    let ty = operation_type(api, operation, "Form").to_string();
+                    arguments.push(("body", ty.clone()));
+                    types.push(ty);
+                }
                 BodyContent::Bytes => arguments.push(("body", bytes.into())),
             }
             if body.raw {
                 arguments.push(("raw", raw.into()));
             }
+        }
+        if operation.websocket {
+            arguments.push(("upgrade", "dropshot::WebsocketUpgrade".into()));
         }
         types.sort();
         let types = match types.as_slice() {
@@ -68,7 +76,9 @@ impl Values {
             text => text.to_string(),
         };
         let response = operation_type(api, operation, "Response").to_string();
-        let status = operation.successes.first().map_or(200, |success| success.status);
+        // Of an answer that the handler builds as a whole, the document has no status.
+        let status = operation.successes.first().and_then(|success| success.status);
+        let status = status.map_or("default".to_string(), |status| status.to_string());
         let tag = operation.tag.as_ref().map(ToString::to_string).unwrap_or_default();
         let all = vec![
             ("arguments", signature(&arguments, "", &response)),
@@ -77,7 +87,7 @@ impl Values {
             ("operation", operation.ident.to_token_stream().to_string()),
             ("path", operation.path.clone()),
             ("response", response.clone()),
-            ("status", status.to_string()),
+            ("status", status),
             ("summary", summary),
             ("tag", tag),
             ("tag_name", operation.tags.first().cloned().unwrap_or_default()),

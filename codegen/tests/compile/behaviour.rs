@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::positive::*;
 
 /// Reads JSON; the message of a refusal without its line and column.
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+pub fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_str(&value.to_string()).map_err(|error| {
         let text = error.to_string();
         text.split(" at line ").next().unwrap_or_default().to_string()
@@ -14,11 +14,11 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
 }
 
 /// Reads a query.
-fn query<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+pub fn query<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_urlencoded::from_str(text).map_err(|error| error.to_string())
 }
 
-fn refused<T: DeserializeOwned>(value: Value) -> String {
+pub fn refused<T: DeserializeOwned>(value: Value) -> String {
     read::<T>(value).err().unwrap_or_else(|| "accepted".into())
 }
 
@@ -147,7 +147,7 @@ fn alternatives_are_told_apart_by_their_discriminator() {
     assert_eq!(refused::<Shape>(json!([])), "must be an object");
     assert_eq!(
         refused::<Shape>(json!({ "type": "circle", "radius": -1 })),
-        "must be at least 0, is -1"
+        "radius: must be at least 0, is -1"
     );
     let event = |kind: &str| {
         Event::Drawn(Drawn {
@@ -167,7 +167,7 @@ fn alternatives_are_told_apart_by_their_discriminator() {
 
 #[test]
 fn named_scalars_validate_in_bodies_and_parameters() {
-    use scalars::server::types::{Code, Count, PutValuesPath, PutValuesQuery, Values};
+    use scalars::server::types::{Alias, Code, Count, PutValuesPath, PutValuesQuery, Values};
     let values: Values = read(json!({ "code": "ABC", "counts": [1], "prices": { "a": "1.5" } })).unwrap();
     assert_eq!(serde_json::to_value(&values).unwrap()["prices"]["a"], "1.50");
     assert_eq!(
@@ -183,6 +183,14 @@ fn named_scalars_validate_in_bodies_and_parameters() {
         Code::from("ABC".to_string())
     );
     assert_eq!(query::<PutValuesQuery>("count=2").unwrap().count, Some(Count(2)));
+    assert_eq!(
+        query::<PutValuesQuery>("alias=ABC").unwrap().alias,
+        Some(Alias(Code("ABC".into())))
+    );
+    assert_eq!(
+        query::<PutValuesQuery>("alias=abc").unwrap_err(),
+        "alias: must match ^[A-Z]{3}$"
+    );
     assert_eq!(
         query::<PutValuesQuery>("count=0").unwrap_err(),
         "count: must be a whole number at least 1, is \"0\""
@@ -201,10 +209,28 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((values.count, values.share, values.name.as_str()), (-3, 0.5, "none"));
     assert_eq!((values.inline, values.kind), (ValuesInline::B, Kind::Dog));
     assert_eq!(
-        (values.perhaps, values.nothing, values.default_flag),
-        (Some(7), None, None)
+        (values.perhaps, &values.nothing, values.default_flag),
+        (Some(7), &None, None)
     );
     assert!(values.list.is_empty() && values.map.is_empty());
+    let written = serde_json::to_value(&values).unwrap();
+    for (name, expected) in [
+        ("size", json!(4)),
+        ("usual", json!("usual")),
+        ("on", json!("2026-05-01")),
+        ("at", json!("2026-05-01T06:30:00Z")),
+        ("id", json!("01974d1a-7c00-7b21-9a51-6f0c2d3e4f50")),
+        ("bytes", json!("AAE=")),
+        ("price", json!("1.50")),
+        ("exact", json!(0.25)),
+        ("anything", json!({ "a": [1, null] })),
+        ("sizes", json!([1, 2])),
+        ("counts", json!({ "a": 1 })),
+        ("crate", json!({ "width": 2, "height": 7 })),
+        ("shape", json!({ "square": { "width": 3, "height": 7 } })),
+    ] {
+        assert_eq!(written[name], expected, "{name}");
+    }
     assert_eq!(read::<Values>(json!({ "perhaps": null })).unwrap().perhaps, None);
     assert_eq!(
         refused::<Values>(json!({ "name": "too long" })),
@@ -229,6 +255,13 @@ fn members_without_a_name_are_kept_or_refused() {
         refused::<ValuesLabels>(json!({ "name": "a", "note": null })),
         "must not be null; leave the member out instead"
     );
+    use formats::server::types::{ValuesClosed, ValuesClosedOther};
+    let closed: ValuesClosed = read(json!({ "a": "b", "c": "x" })).unwrap();
+    assert_eq!(closed.additional_properties["c"], ValuesClosedOther::X);
+    assert_eq!(
+        refused::<ValuesClosed>(json!({ "c": "z" })),
+        "must be one of x, y, is \"z\""
+    );
     assert_eq!(
         refused::<ValuesStrict>(json!({ "x": 1 })),
         "unknown field `x`, expected `name`"
@@ -251,6 +284,7 @@ fn numbers_times_and_bytes_are_within_their_types() {
     assert_eq!(number("i16", json!(6)), "must be from -5 to 5, is 6");
     assert_eq!(number("i64", json!(10)), "must be less than 10, is 10");
     assert_eq!(number("open", json!(1)), "must be more than 0 and less than 1, is 1");
+    assert_eq!(number("far", json!(255)), "accepted");
     assert_eq!(number("i8", json!(128)), "invalid value: integer `128`, expected i8");
     assert_eq!(number("u8", json!(-1)), "invalid value: integer `-1`, expected u8");
 

@@ -13,7 +13,11 @@ mod positive;
 mod round_trip;
 mod stub;
 
+mod answers;
 mod behaviour;
 mod moved_aside;
+mod over_http;
 mod round_trips;
 mod routes;
+mod rules;
+mod unions;

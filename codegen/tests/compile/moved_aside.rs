@@ -19,12 +19,24 @@ fn refused<T: DeserializeOwned>(value: Value) -> String {
 
 #[test]
 fn schemas_called_like_what_generated_code_uses_keep_their_rules() {
-    use names_of_generated_code::server::types::{Names, None, Result, Some, Vec};
+    use names_of_generated_code::server::types::{A, Names, None, Pattern, Result, Some, Vec, WebsocketUpgrade};
     assert_eq!(refused::<Result>(json!({ "name": "a" })), "accepted");
     assert_ne!(refused::<Result>(json!({ "name": "" })), "accepted");
     assert_ne!(refused::<Some>(json!("x")), "accepted");
     assert_eq!(refused::<Vec>(json!(["s", "s"])), "accepted");
     assert_ne!(refused::<Vec>(json!(["s", "s", "s"])), "accepted");
+    assert_eq!(refused::<A>(json!({ "vec": ["s"] })), "accepted");
+    assert_eq!(refused::<A>(json!("none")), "accepted");
+    assert_ne!(refused::<A>(json!({ "vec": ["x"] })), "accepted");
+    assert_ne!(refused::<A>(json!({ "ok": "" })), "accepted");
+    assert_eq!(refused::<Pattern>(json!([1])), "accepted");
+    assert_eq!(refused::<Pattern>(json!("p")), "accepted");
+    assert_eq!(refused::<Pattern>(json!({ "name": "a" })), "accepted");
+    for wrong in [json!([0]), json!("q"), json!({ "name": "" })] {
+        assert_ne!(refused::<Pattern>(wrong.clone()), "accepted", "{wrong}");
+    }
+    assert_eq!(refused::<WebsocketUpgrade>(json!(null)), "accepted");
+    assert_ne!(refused::<WebsocketUpgrade>(json!("abcd")), "accepted");
     assert_eq!(None::parse("none"), Option::Some(None::None));
     assert_eq!(
         refused::<Names>(json!({ "texts": ["12345"], "counts": { "a": 9 }, "none_": "vec" })),
@@ -44,7 +56,14 @@ fn schemas_called_like_what_generated_code_uses_keep_their_rules() {
 
 #[test]
 fn schemas_called_like_the_types_of_an_operation_are_others_than_those() {
-    use operation_types::server::types::{ListPetsOperationPath, ListPetsPath, ListPetsQuery, ListPetsResponseOwner};
+    use operation_types::server::types::{
+        ListPetsAgainForm, ListPetsAgainOperationForm, ListPetsHeaders, ListPetsOperationPath, ListPetsPath,
+        ListPetsQuery, ListPetsResponseOwner,
+    };
+    let form = ListPetsAgainOperationForm { name: "a".into() };
+    assert_eq!(form.name, "a");
+    let named = ListPetsAgainForm::ListPetsHeaders(ListPetsHeaders { name: None });
+    assert_eq!(serde_json::to_value(named).unwrap(), json!({}));
     let path = ListPetsOperationPath { id: 1 };
     assert_eq!(path.id, 1);
     assert_eq!(refused::<ListPetsPath>(json!({ "name": "a" })), "accepted");

@@ -66,11 +66,18 @@ fn handler(api: &Api, operation: &Operation) -> proc_macro2::TokenStream {
     if let Some(body) = &operation.body {
         arguments.push(match &body.content {
             BodyContent::Json(ident) => quote! { _: types::#ident },
+            BodyContent::Form(_) => {
+                let ty = operation_type(api, operation, "Form");
+                quote! { _: types::#ty }
+            }
             BodyContent::Bytes => quote! { _: dropshot::UntypedBody },
         });
         if body.raw {
             arguments.push(quote! { _: Vec<u8> });
         }
+    }
+    if operation.websocket {
+        arguments.push(quote! { _: dropshot::WebsocketUpgrade });
     }
     let is_typed = arguments.iter().any(|argument| argument.to_string().contains("types"));
     let types = is_typed.then(|| quote! { types, });

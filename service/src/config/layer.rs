@@ -78,6 +78,10 @@ pub struct Layer {
     /// Time that running requests are given after SIGTERM or Ctrl-C [env: PARTNER_API_SHUTDOWN_DEADLINE] [default: 20s]
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     pub shutdown_deadline: Option<Span>,
+    /// Reports that this replica renders at the same time; 0 leaves that to other replicas [env: PARTNER_API_RENDERERS]
+    /// [default: 1]
+    #[arg(long, value_name = "NUMBER", help_heading = "Limits")]
+    pub renderers: Option<usize>,
 
     /// Folder for photos and PDFs, whose links the service serves itself [env: PARTNER_API_STORAGE_DIR] [default: files, in
     /// the data folder]
@@ -190,6 +194,7 @@ impl Layer {
             body_timeout: self.body_timeout.or(under.body_timeout),
             request_timeout: self.request_timeout.or(under.request_timeout),
             shutdown_deadline: self.shutdown_deadline.or(under.shutdown_deadline),
+            renderers: self.renderers.or(under.renderers),
             storage_dir: self.storage_dir.or(under.storage_dir),
             s3_bucket: self.s3_bucket.or(under.s3_bucket),
             s3_region: self.s3_region.or(under.s3_region),

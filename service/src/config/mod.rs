@@ -147,6 +147,8 @@ pub struct Config {
     pub request_timeout: Span,
     /// The time that running requests are given when the service stops.
     pub shutdown_deadline: Span,
+    /// How many reports are rendered at the same time; 0 leaves that to other replicas.
+    pub renderers: usize,
     /// Where photos and PDFs are kept.
     pub storage: StorageChoice,
     /// Where the master key comes from; none was given, which only `migrate` does without.
@@ -213,6 +215,7 @@ impl Config {
             body_timeout: all.body_timeout.unwrap_or(Span::secs(30)),
             request_timeout: all.request_timeout.unwrap_or(Span::secs(15)),
             shutdown_deadline: all.shutdown_deadline.unwrap_or(Span::secs(20)),
+            renderers: all.renderers.unwrap_or(1),
             storage: storage(&all, &data_dir)?,
             master_key: master_key.or_else(|| all.master_key_file.clone().map(MasterKeySource::File)),
             log_level: all.log_level.clone().unwrap_or_else(|| "info".to_owned()),

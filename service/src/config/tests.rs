@@ -107,6 +107,7 @@ fn every_option_is_understood_in_all_three_layers() {
         body_timeout = "10s"
         request_timeout = "11s"
         shutdown_deadline = "12s"
+        renderers = 2
         s3_bucket = "b"
         s3_region = "r"
         s3_endpoint = "https://s3.example.org"

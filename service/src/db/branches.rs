@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{DbError, connection::Connection, inspections::Sources};
+use super::{DbError, connection::Connection};
+use crate::directory::Grants;
 use crate::statement;
 
 statement! {
@@ -37,7 +38,7 @@ pub struct Branch {
 /// [`DbError`] when the query fails.
 pub async fn list(
     client: &Connection,
-    sources: &Sources,
+    grants: &Grants,
     organization: Uuid,
     active: bool,
     city: Option<&str>,
@@ -45,7 +46,7 @@ pub async fn list(
     let rows = client
         .query(
             LIST,
-            &[&organization, &sources.whole, &sources.branches, &active, &city],
+            &[&organization, &grants.whole(), &grants.branches(), &active, &city],
         )
         .await?;
     rows.iter()

@@ -3,7 +3,9 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::inspections::Visible;
 use super::{DbError, connection::Connection};
+use crate::rules::personal::StoredText;
 use crate::statement;
 
 statement! {
@@ -27,7 +29,7 @@ pub struct Form {
     /// The part of the score it counts for.
     pub score_category: String,
     /// The inspector's words on the whole form; empty without any.
-    pub general_note: String,
+    pub general_note: StoredText,
     /// All points of the template, in its order.
     pub points: Vec<Point>,
 }
@@ -57,17 +59,15 @@ pub struct Answer {
     /// The value measured, in the point's unit.
     pub numeric_value: Option<Decimal>,
     /// The inspector's words; empty without any.
-    pub note: String,
+    pub note: StoredText,
 }
 
 /// The forms of a report, in their order.
 ///
-/// The caller has made sure that the report is visible ([`super::inspections::find`]).
-///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, inspection: Uuid) -> Result<Vec<Form>, DbError> {
-    let rows = client.query(LIST, &[&inspection]).await?;
+pub async fn list(client: &Connection, inspection: &Visible) -> Result<Vec<Form>, DbError> {
+    let rows = client.query(LIST, &[&inspection.id()]).await?;
     let mut forms: Vec<Form> = Vec::new();
     let mut current = None;
     for row in &rows {

@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
+pub(crate) use column::column;
+
 pub mod branches;
+mod column;
 pub mod connection;
 pub mod forms;
 pub mod inspections;
@@ -11,6 +14,7 @@ pub mod migrate;
 pub mod organizations;
 pub mod photos;
 pub mod pool;
+pub mod renderings;
 pub mod statement;
 pub mod thresholds;
 

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{DbError, connection::Connection, inspections::Sources};
+use super::{DbError, connection::Connection};
+use crate::directory::Grants;
 use crate::rules::privacy::PiiMode;
 use crate::statement;
 
@@ -31,25 +32,21 @@ pub struct Organization {
     pub branch_count: i32,
 }
 
-/// The organisations `granted`, by name; `sources` tells which of them are granted whole and which branches of others.
+/// The organisations of which something is granted, by name.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, granted: &[Uuid], sources: &Sources) -> Result<Vec<Organization>, DbError> {
+pub async fn list(client: &Connection, grants: &Grants) -> Result<Vec<Organization>, DbError> {
     let rows = client
-        .query(LIST, &[&granted, &sources.whole, &sources.branches])
+        .query(LIST, &[&grants.organizations(), &grants.whole(), &grants.branches()])
         .await?;
     rows.iter()
         .map(|row| {
-            let pii_mode: &str = row.try_get("pii_mode")?;
             Ok(Organization {
                 id: row.try_get("id")?,
                 slug: row.try_get("slug")?,
                 name: row.try_get("name")?,
-                pii_mode: PiiMode::from_name(pii_mode).ok_or_else(|| DbError::Data {
-                    table: "organizations",
-                    detail: format!("pii_mode {pii_mode:?}"),
-                })?,
+                pii_mode: row.try_get("pii_mode")?,
                 branch_count: row.try_get("branch_count")?,
             })
         })

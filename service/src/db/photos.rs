@@ -2,15 +2,16 @@
 
 use uuid::Uuid;
 
+use super::inspections::Visible;
 use super::{DbError, connection::Connection};
+use crate::rules::personal::StoredText;
 use crate::statement;
 
 statement! {
-    /// Registration documents, archive documents of third parties and photos kept out of the report are never returned
-    /// (contract 2.9).
+    /// The view leaves out what is never returned: registration documents, archive documents of third parties and photos
+    /// kept out of the report (REP-7).
     LIST = "SELECT p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
-    p.size_bytes FROM photos p WHERE p.inspection_id = $1::uuid AND p.show_in_report \
-    AND p.kind NOT IN ('REGISTRATION', 'OTOSICIL_PDF') ORDER BY p.position, p.id";
+    p.size_bytes FROM shown_photos p WHERE p.inspection_id = $1::uuid ORDER BY p.position, p.id";
 }
 
 /// A photo of a report, its caption as stored.
@@ -23,7 +24,7 @@ pub struct Photo {
     /// The form point it belongs to.
     pub point_code: Option<String>,
     /// The inspector's caption.
-    pub caption: Option<String>,
+    pub caption: Option<StoredText>,
     /// The object that holds it.
     pub object_key: String,
     /// The object that holds a small version of it.
@@ -36,12 +37,10 @@ pub struct Photo {
 
 /// The photos of a report that partners see, in the report's order.
 ///
-/// The caller has made sure that the report is visible ([`super::inspections::find`]).
-///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, inspection: Uuid) -> Result<Vec<Photo>, DbError> {
-    let rows = client.query(LIST, &[&inspection]).await?;
+pub async fn list(client: &Connection, inspection: &Visible) -> Result<Vec<Photo>, DbError> {
+    let rows = client.query(LIST, &[&inspection.id()]).await?;
     rows.iter()
         .map(|row| {
             Ok(Photo {

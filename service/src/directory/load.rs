@@ -8,7 +8,7 @@ use partner_api_signing::Environment;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{AllowlistMode, Grant, Key, Scope, Shares};
+use super::{Grants, Key, Partner, Shares};
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::secrets::MasterKey;
@@ -46,29 +46,34 @@ pub(super) async fn keys(
     master_key: &MasterKey,
     shares: &Shares,
 ) -> Result<HashMap<String, Arc<Key>>, DbError> {
-    let mut grants: HashMap<Uuid, Vec<Grant>> = HashMap::new();
+    let mut granted: HashMap<Uuid, Granted> = HashMap::new();
     for row in client.query(GRANTS, &[]).await? {
-        let all_branches: bool = row.get("all_branches");
-        let branches: Vec<Uuid> = row.get("branches");
-        grants.entry(row.get("partner_id")).or_default().push(Grant {
-            organization_id: row.get("organization_id"),
-            branches: if all_branches { None } else { Some(branches) },
-        });
+        let of_partner = granted.entry(row.try_get("partner_id")?).or_default();
+        let organization: Uuid = row.try_get("organization_id")?;
+        match row.try_get("all_branches")? {
+            true => of_partner.whole.push(organization),
+            false => of_partner.restricted.push((organization, row.try_get("branches")?)),
+        }
     }
-    let mut scopes: HashMap<Uuid, Arc<Scope>> = HashMap::new();
+    let mut partners: HashMap<Uuid, Arc<Partner>> = HashMap::new();
     let mut keys = HashMap::new();
     for row in client.query(KEYS, &[&environment.as_str()]).await? {
-        let partner_id: Uuid = row.get("partner_id");
-        let scope = scopes.entry(partner_id).or_insert_with(|| {
-            let grants = grants.remove(&partner_id).unwrap_or_default();
-            Arc::new(Scope {
-                partner_id,
-                partner_name: row.get("name"),
-                grants,
-            })
-        });
-        let key_id: String = row.get("key_id");
-        match key(&row, &key_id, scope.clone(), master_key, shares) {
+        let id: Uuid = row.try_get("partner_id")?;
+        let partner = match partners.get(&id) {
+            Some(partner) => partner.clone(),
+            None => {
+                let Granted { whole, restricted } = granted.remove(&id).unwrap_or_default();
+                let partner = Arc::new(Partner {
+                    id,
+                    name: row.try_get("name")?,
+                    grants: Grants::new(whole, restricted),
+                });
+                partners.insert(id, partner.clone());
+                partner
+            }
+        };
+        let key_id: String = row.try_get("key_id")?;
+        match key(&row, &key_id, partner, master_key, shares) {
             Ok(key) => {
                 keys.insert(key_id, Arc::new(key));
             }
@@ -79,7 +84,14 @@ pub(super) async fn keys(
     Ok(keys)
 }
 
-fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey, shares: &Shares) -> Result<Key, String> {
+/// What a partner was granted.
+#[derive(Default)]
+struct Granted {
+    whole: Vec<Uuid>,
+    restricted: Vec<(Uuid, Vec<Uuid>)>,
+}
+
+fn key(row: &Row, key_id: &str, partner: Arc<Partner>, master_key: &MasterKey, shares: &Shares) -> Result<Key, String> {
     let nonce: &[u8] = row.get("secret_nonce");
     let ciphertext: &[u8] = row.get("secret_ciphertext");
     let secret = master_key
@@ -92,19 +104,15 @@ fn key(row: &Row, key_id: &str, scope: Arc<Scope>, master_key: &MasterKey, share
             .map_err(|_| format!("`{block}` in its allowlist is no CIDR block"))?;
         allowlist.push(block);
     }
-    let allowlist_mode = match row.get::<_, &str>("allowlist_mode") {
-        "report" => AllowlistMode::Report,
-        _ => AllowlistMode::Enforce,
-    };
     Ok(Key {
         id: key_id.into(),
         secret,
-        scopes: row.get("scopes"),
+        permissions: row.get("scopes"),
         rate_limit: u32::try_from(row.get::<_, i32>("rate_limit")).unwrap_or(u32::MAX),
         allowlist,
-        allowlist_mode,
+        allowlist_mode: row.try_get("allowlist_mode").map_err(|error| error.to_string())?,
         expires_at: row.get("expires_at"),
-        scope,
+        partner,
         share: shares.share(key_id),
     })
 }

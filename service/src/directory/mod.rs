@@ -1,8 +1,8 @@
 //! Keys, grants and allowlists in memory: read on the way in without a query. What is older than [`STALE`] is not relied on:
 //! a revocation that nobody heard of must not leave a key in force.
 
+mod grants;
 mod load;
-mod scope;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,10 @@ use ipnet::IpNet;
 use partner_api_signing::{Environment, Secret};
 use tokio::sync::Semaphore;
 
-pub use scope::{Grant, Scope};
+pub use grants::{Grants, Partner};
 
-use crate::db::DbError;
 use crate::db::connection::Connection;
+use crate::db::{DbError, column};
 use crate::secrets::MasterKey;
 
 /// How often the version in the database is compared with the one in memory. A change is in force after this and the
@@ -40,6 +40,8 @@ pub enum AllowlistMode {
     Report,
 }
 
+column! { AllowlistMode { Enforce = "enforce", Report = "report" } }
+
 /// An API key of this environment that is neither revoked nor of a disabled partner.
 #[derive(Debug)]
 pub struct Key {
@@ -47,8 +49,8 @@ pub struct Key {
     pub id: Arc<str>,
     /// The HMAC key.
     pub secret: Secret,
-    /// Scopes, such as `test-line:write`.
-    pub scopes: Vec<String>,
+    /// What it may do beyond reading: the contract's scopes, such as `test-line:write` (KEY-4).
+    pub permissions: Vec<String>,
     /// Requests per window of 60 s.
     pub rate_limit: u32,
     /// Blocks of admitted addresses; empty admits all.
@@ -58,7 +60,7 @@ pub struct Key {
     /// From this moment the key is not recognised.
     pub expires_at: Option<DateTime<Utc>>,
     /// Who holds it, and what it may see.
-    pub scope: Arc<Scope>,
+    pub partner: Arc<Partner>,
     /// The connections that its requests may have at once: no key has all of them.
     pub share: Arc<Semaphore>,
 }

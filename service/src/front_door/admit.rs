@@ -11,7 +11,7 @@ use super::identify::check_again;
 use super::verify::Verified;
 use super::{Refused, Seen, route};
 use crate::admission::{Admission, AdmissionError, Standing};
-use crate::directory::{Directory, Key, Scope};
+use crate::directory::{Directory, Grants, Key};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 
@@ -20,10 +20,15 @@ use crate::generated::errors::ErrorCode;
 pub struct Caller {
     /// The key that signed.
     pub key: Arc<Key>,
-    /// What its partner may see.
-    pub scope: Arc<Scope>,
     /// The request's id.
     pub request_id: Arc<str>,
+}
+
+impl Caller {
+    /// What its partner may see.
+    pub fn grants(&self) -> &Grants {
+        &self.key.partner.grants
+    }
 }
 
 /// A request that has used up its nonce and is within its key's limit.
@@ -67,7 +72,6 @@ pub(super) async fn admit(
         return Err(seen.refused(too_many(standing)));
     }
     let caller = Caller {
-        scope: key.scope.clone(),
         key,
         request_id: seen.request_id.clone(),
     };

@@ -17,7 +17,7 @@ pub(super) fn write(seen: &Seen, status: StatusCode, code: Option<ErrorCode>) {
         status = status.as_u16(),
         code = code.map(ErrorCode::as_str),
         key_id = seen.key.as_ref().map(|key| &*key.id),
-        partner = seen.key.as_ref().map(|key| key.scope.partner_name.as_str()),
+        partner = seen.key.as_ref().map(|key| key.partner.name.as_str()),
         address = tracing::field::display(seen.address),
         took_us = u64::try_from(seen.since.elapsed().as_micros()).unwrap_or(u64::MAX),
         "answered"

@@ -125,13 +125,13 @@ pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
     }
 }
 
-/// Checks the scope that the operation asks for (`x-required-scope`).
+/// Checks the permission that the operation asks for (`x-required-scope`).
 ///
 /// # Errors
 /// 403 `scope_required`.
 pub(super) fn permission(routed: Routed) -> Result<Routed, Box<Refused>> {
     match routed.route.operation.extension("x-required-scope") {
-        Some(scope) if !routed.caller.key.scopes.iter().any(|held| held == scope) => {
+        Some(scope) if !routed.caller.key.permissions.iter().any(|held| held == scope) => {
             Err(routed.seen.refused(ApiError::new(
                 ErrorCode::ScopeRequired,
                 format!(

@@ -196,7 +196,7 @@ async fn submit_measurement(
     let response = crate::endpoints::measurements::submit_measurement::handle(
             context,
             caller,
-            call::json(request)?,
+            call::body(request)?,
             request.body.clone(),
         )
         .await?;

@@ -7,6 +7,7 @@ use chrono::Utc;
 use codegen_runtime::ExactNumber;
 use codegen_runtime::MapRules;
 use codegen_runtime::NumberRules;
+use codegen_runtime::Pattern;
 use codegen_runtime::StringRules;
 use codegen_runtime::body;
 use codegen_runtime::param;
@@ -219,7 +220,7 @@ impl JsonSchema for Branch {
 }
 /// Status of a report, of those that partners see. `published`: finished and shown to the customer. `archived`:
 /// finished and put away. `cancelled`: withdrawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum InspectionStatus {
     /// `published`
     #[serde(rename = "published")]
@@ -250,6 +251,11 @@ impl InspectionStatus {
             "cancelled" => Some(InspectionStatus::Cancelled),
             _ => None,
         }
+    }
+}
+impl<'de> Deserialize<'de> for InspectionStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        body::one_of(deserializer, InspectionStatus::VALUES, InspectionStatus::parse)
     }
 }
 impl JsonSchema for InspectionStatus {
@@ -682,6 +688,7 @@ impl JsonSchema for Photo {
 }
 /// A package of test-line device values for one vehicle at one branch. Unknown members are ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(remote = "Self")]
 pub struct MeasurementRequest {
     /// Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not
     /// matter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.
@@ -699,7 +706,8 @@ pub struct MeasurementRequest {
     pub measured_at: Option<DateTime<Utc>>,
     /// Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
     /// makes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly
-    /// recommended. 1 to 120 characters, none of them a control character.
+    /// recommended, and best of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
+    /// characters, none of them a control character.
     #[serde(deserialize_with = "measurement_request_reading::external_id")]
     #[serde(default)]
     pub external_id: Option<String>,
@@ -716,97 +724,109 @@ pub struct MeasurementRequest {
     #[serde(deserialize_with = "measurement_request_reading::measurements")]
     pub measurements: std::collections::BTreeMap<String, ExactNumber>,
 }
+codegen_runtime::read_object!(MeasurementRequest);
 mod measurement_request_reading {
     use super::*;
+    struct Read_measured_at(DateTime<Utc>);
+    impl<'de> Deserialize<'de> for Read_measured_at {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<DateTime<Utc>, D::Error> = body::date_time(deserializer);
+            value.map(Read_measured_at)
+        }
+    }
+    struct Read_external_id(String);
+    impl<'de> Deserialize<'de> for Read_external_id {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        min_length: Some(1usize),
+                        max_length: Some(120usize),
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
+            };
+            value.map(Read_external_id)
+        }
+    }
+    struct Read_device_serial(String);
+    impl<'de> Deserialize<'de> for Read_device_serial {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let value: Result<String, D::Error> = {
+                static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+                body::string(
+                    deserializer,
+                    StringRules {
+                        max_length: Some(120usize),
+                        pattern: Some(&PATTERN),
+                        ..StringRules::NONE
+                    },
+                )
+            };
+            value.map(Read_device_serial)
+        }
+    }
     pub(super) fn branch_code<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-            const RULES: StringRules = StringRules {
-                min_length: Some(1usize),
-                max_length: Some(64usize),
-                pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-            };
-            body::string(deserializer, RULES)
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            body::string(
+                deserializer,
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(64usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
         }
     }
     pub(super) fn plate<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
+        body::string(
+            deserializer,
+            StringRules {
                 min_length: Some(1usize),
                 max_length: Some(32usize),
-                pattern: None,
-            };
-            body::string(deserializer, RULES)
-        }
+                ..StringRules::NONE
+            },
+        )
     }
     pub(super) fn measured_at<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| reader.with(|deserializer| body::date_time(deserializer)),
-        )
+        body::optional::<_, Read_measured_at>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn external_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| {
-                reader
-                    .with(|deserializer| {
-                        static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                        codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                        const RULES: StringRules = StringRules {
-                            min_length: Some(1usize),
-                            max_length: Some(120usize),
-                            pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                        };
-                        body::string(deserializer, RULES)
-                    })
-            },
-        )
+        body::optional::<_, Read_external_id>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn device_serial<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional(
-            deserializer,
-            false,
-            |reader| {
-                reader
-                    .with(|deserializer| {
-                        static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-                        codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-                        const RULES: StringRules = StringRules {
-                            min_length: None,
-                            max_length: Some(120usize),
-                            pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-                        };
-                        body::string(deserializer, RULES)
-                    })
-            },
-        )
+        body::optional::<_, Read_device_serial>(deserializer, false)
+            .map(|value| value.map(|value| value.0))
     }
     pub(super) fn measurements<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<std::collections::BTreeMap<String, ExactNumber>, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[A-Z][A-Z0-9_]{0,63}$"));
+            static PATTERN: Pattern = Pattern::new("^[A-Z][A-Z0-9_]{0,63}$");
             body::exact_number_map(
                 deserializer,
                 MapRules {
                     min_properties: Some(1usize),
                     max_properties: Some(50usize),
-                    key_pattern: Some(("^[A-Z][A-Z0-9_]{0,63}$", &PATTERN)),
+                    key_pattern: Some(&PATTERN),
+                    ..MapRules::NONE
                 },
                 18u32,
             )
@@ -819,7 +839,7 @@ impl JsonSchema for MeasurementRequest {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A package of test-line device values for one vehicle at one branch. Unknown members are ignored.\",\"required\":[\"branch_code\",\"plate\",\"measurements\"],\"properties\":{\"branch_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not\\nmatter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.\\n\",\"example\":\"ANK-01\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"description\":\"Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are\\nremoved; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five\\ndigits, else 400 `invalid_request`. 1 to 32 characters as sent.\\n\",\"example\":\"34 ABC 123\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A\\ntime more than 5 minutes ahead of the server's is 400 `invalid_request`.\\n\",\"example\":\"2026-06-15T12:05:00+03:00\"},\"external_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Your own id of the measurement, which makes retries safe: a package with an id that was recorded before\\nmakes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly\\nrecommended. 1 to 120 characters, none of them a control character.\\n\",\"example\":\"M-2026-000123\"},\"device_serial\":{\"type\":\"string\",\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of\\nthem a control character.\\n\",\"example\":\"BT-3000-77812\"},\"measurements\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":50,\"x-key-pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"additionalProperties\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18},\"description\":\"The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital\\nletter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400\\n`invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at\\nmost 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's\\ndescription lists the codes and their units.\\n\",\"example\":{\"BRAKE_FRONT_LEFT\":2.85,\"BRAKE_FRONT_RIGHT\":2.79,\"SLIP_FRONT\":-1.4,\"DYNO_MEASURED_HP\":146.5}}}}",
+            "{\"type\":\"object\",\"description\":\"A package of test-line device values for one vehicle at one branch. Unknown members are ignored.\",\"required\":[\"branch_code\",\"plate\",\"measurements\"],\"properties\":{\"branch_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not\\nmatter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.\\n\",\"example\":\"ANK-01\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"description\":\"Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are\\nremoved; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five\\ndigits, else 400 `invalid_request`. 1 to 32 characters as sent.\\n\",\"example\":\"34 ABC 123\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A\\ntime more than 5 minutes ahead of the server's is 400 `invalid_request`.\\n\",\"example\":\"2026-06-15T12:05:00+03:00\"},\"external_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Your own id of the measurement, which makes retries safe: a package with an id that was recorded before\\nmakes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly\\nrecommended, and best of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120\\ncharacters, none of them a control character.\\n\",\"example\":\"M-2026-000123\"},\"device_serial\":{\"type\":\"string\",\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of\\nthem a control character.\\n\",\"example\":\"BT-3000-77812\"},\"measurements\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":50,\"x-key-pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"additionalProperties\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18},\"description\":\"The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital\\nletter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400\\n`invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at\\nmost 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's\\ndescription lists the codes and their units.\\n\",\"example\":{\"BRAKE_FRONT_LEFT\":2.85,\"BRAKE_FRONT_RIGHT\":2.79,\"SLIP_FRONT\":-1.4,\"DYNO_MEASURED_HP\":146.5}}}}",
         )
     }
 }
@@ -859,6 +879,10 @@ pub struct Measurement {
     pub skipped_points: Option<Vec<SkippedPoint>>,
     /// True when the `external_id` had been processed before and nothing new was recorded (status 200).
     pub idempotent_replay: bool,
+    /// True in a replay whose body differs from the recorded one, byte for byte: the answer is about the recorded
+    /// one. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_mismatch: Option<bool>,
 }
 impl JsonSchema for Measurement {
     fn schema_name() -> String {
@@ -868,7 +892,7 @@ impl JsonSchema for Measurement {
         schema::register::<MeasurementStatus>(generator);
         schema::register::<SkippedPoint>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A recorded measurement, and what has become of it.\",\"required\":[\"measurement_id\",\"status\",\"plate\",\"inspection_id\",\"idempotent_replay\"],\"properties\":{\"measurement_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The platform's id of the measurement.\",\"example\":\"0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b\"},\"status\":{\"$ref\":\"#/components/schemas/MeasurementStatus\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate as the platform writes it, in capitals and without spaces.\",\"example\":\"34ABC123\"},\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"nullable\":true,\"description\":\"Id of the report that the measurement was applied to; null unless the status is `applied`.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"applied_points\":{\"type\":\"array\",\"description\":\"Codes of the points that were written to the report, `DYNO_RATIO` among them when it was computed; empty\\nwhile `pending`. Absent in a replay.\\n\",\"items\":{\"type\":\"string\"},\"example\":[\"BRAKE_FRONT_LEFT\",\"BRAKE_FRONT_RIGHT\"]},\"skipped_points\":{\"type\":\"array\",\"description\":\"The points that were not written, each with the reason. Present only when there are any. The points of a\\npending measurement are decided when it is applied.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SkippedPoint\"}},\"idempotent_replay\":{\"type\":\"boolean\",\"description\":\"True when the `external_id` had been processed before and nothing new was recorded (status 200).\",\"example\":false}}}",
+            "{\"type\":\"object\",\"description\":\"A recorded measurement, and what has become of it.\",\"required\":[\"measurement_id\",\"status\",\"plate\",\"inspection_id\",\"idempotent_replay\"],\"properties\":{\"measurement_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The platform's id of the measurement.\",\"example\":\"0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b\"},\"status\":{\"$ref\":\"#/components/schemas/MeasurementStatus\"},\"plate\":{\"type\":\"string\",\"description\":\"The plate as the platform writes it, in capitals and without spaces.\",\"example\":\"34ABC123\"},\"inspection_id\":{\"type\":\"string\",\"format\":\"uuid\",\"nullable\":true,\"description\":\"Id of the report that the measurement was applied to; null unless the status is `applied`.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"applied_points\":{\"type\":\"array\",\"description\":\"Codes of the points that were written to the report, `DYNO_RATIO` among them when it was computed; empty\\nwhile `pending`. Absent in a replay.\\n\",\"items\":{\"type\":\"string\"},\"example\":[\"BRAKE_FRONT_LEFT\",\"BRAKE_FRONT_RIGHT\"]},\"skipped_points\":{\"type\":\"array\",\"description\":\"The points that were not written, each with the reason. Present only when there are any. The points of a\\npending measurement are decided when it is applied.\\n\",\"items\":{\"$ref\":\"#/components/schemas/SkippedPoint\"}},\"idempotent_replay\":{\"type\":\"boolean\",\"description\":\"True when the `external_id` had been processed before and nothing new was recorded (status 200).\",\"example\":false},\"payload_mismatch\":{\"type\":\"boolean\",\"description\":\"True in a replay whose body differs from the recorded one, byte for byte: the answer is about the recorded\\none. Absent otherwise.\\n\",\"example\":true}}}",
         )
     }
 }
@@ -936,33 +960,16 @@ impl JsonSchema for SkippedPoint {
     }
 }
 /// Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
-/// organization has no threshold that gives the value a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub enum SkipReason {
-    /// `unknown_point`
-    #[serde(rename = "unknown_point")]
-    UnknownPoint,
-    /// `no_status`
-    #[serde(rename = "no_status")]
-    NoStatus,
-}
-impl SkipReason {
-    /// All values as sent.
-    pub const VALUES: &'static [&'static str] = &["unknown_point", "no_status"];
-    /// The value as sent.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SkipReason::UnknownPoint => "unknown_point",
-            SkipReason::NoStatus => "no_status",
-        }
-    }
-    /// Reads the value as sent.
-    pub fn parse(value: &str) -> Option<Self> {
-        match value {
-            "unknown_point" => Some(SkipReason::UnknownPoint),
-            "no_status" => Some(SkipReason::NoStatus),
-            _ => None,
-        }
+/// organization has no threshold that gives the value a status. `superseded`: the report has a device value that
+/// was measured later. Further reasons may be added: treat one that you do not know as "not written".
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SkipReason(
+    /// The value.
+    pub String,
+);
+impl From<String> for SkipReason {
+    fn from(value: String) -> Self {
+        SkipReason(value)
     }
 }
 impl JsonSchema for SkipReason {
@@ -971,7 +978,7 @@ impl JsonSchema for SkipReason {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the\\norganization has no threshold that gives the value a status.\\n\",\"enum\":[\"unknown_point\",\"no_status\"],\"example\":\"no_status\"}",
+            "{\"type\":\"string\",\"description\":\"Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the\\norganization has no threshold that gives the value a status. `superseded`: the report has a device value that\\nwas measured later. Further reasons may be added: treat one that you do not know as \\\"not written\\\".\\n\",\"x-known-values\":[\"unknown_point\",\"no_status\",\"superseded\"],\"example\":\"no_status\"}",
         )
     }
 }
@@ -1027,14 +1034,7 @@ mod list_branches_path_reading {
     pub(super) fn org_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "orgId", RULES)
-        }
+        param::string(deserializer, "orgId", StringRules::NONE)
     }
 }
 impl JsonSchema for ListBranchesPath {
@@ -1066,14 +1066,16 @@ mod list_branches_query_reading {
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
         {
-            static PATTERN: codegen_runtime::rules::Pattern = std::sync::LazyLock::new(||
-            codegen_runtime::pattern("^[^\\x00-\\x1F\\x7F]*$"));
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: Some(100usize),
-                pattern: Some(("^[^\\x00-\\x1F\\x7F]*$", &PATTERN)),
-            };
-            param::string(deserializer, "city", RULES)
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            param::string(
+                deserializer,
+                "city",
+                StringRules {
+                    max_length: Some(100usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
         }
             .map(Some)
     }
@@ -1146,28 +1148,12 @@ mod list_inspections_query_reading {
     pub(super) fn organization_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "organization_id", RULES)
-        }
-            .map(Some)
+        param::string(deserializer, "organization_id", StringRules::NONE).map(Some)
     }
     pub(super) fn branch_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "branch_id", RULES)
-        }
-            .map(Some)
+        param::string(deserializer, "branch_id", StringRules::NONE).map(Some)
     }
     pub(super) fn status<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -1203,14 +1189,15 @@ mod list_inspections_query_reading {
     pub(super) fn cursor<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: Some(1usize),
-                max_length: Some(1024usize),
-                pattern: None,
-            };
-            param::string(deserializer, "cursor", RULES)
-        }
+        param::string(
+                deserializer,
+                "cursor",
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(1024usize),
+                    ..StringRules::NONE
+                },
+            )
             .map(Some)
     }
     pub(super) fn limit<'de, D: Deserializer<'de>>(
@@ -1222,6 +1209,7 @@ mod list_inspections_query_reading {
             NumberRules {
                 minimum: Some((1i32, false)),
                 maximum: Some((100i32, false)),
+                ..NumberRules::NONE
             },
         )
     }
@@ -1252,14 +1240,7 @@ mod get_inspection_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPath {
@@ -1284,14 +1265,7 @@ mod get_inspection_forms_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionFormsPath {
@@ -1316,14 +1290,7 @@ mod get_inspection_photos_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPhotosPath {
@@ -1348,14 +1315,7 @@ mod get_inspection_pdf_path_reading {
     pub(super) fn id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        {
-            const RULES: StringRules = StringRules {
-                min_length: None,
-                max_length: None,
-                pattern: None,
-            };
-            param::string(deserializer, "id", RULES)
-        }
+        param::string(deserializer, "id", StringRules::NONE)
     }
 }
 impl JsonSchema for GetInspectionPdfPath {

@@ -1,6 +1,10 @@
 //! What each `pii_mode` of an organisation shows of the personal data in its reports. One type decides.
 
+use serde::Deserialize;
+
+use super::personal::{StoredPlate, StoredText, StoredVin};
 use super::scrub;
+use crate::db::column;
 
 /// What is shown in place of a value that is hidden whole.
 pub const HIDDEN: &str = "***";
@@ -8,8 +12,9 @@ pub const HIDDEN: &str = "***";
 /// How many characters of a VIN stay visible under `MASKED`: the manufacturer's code, and the end of the serial number.
 const VIN_SHOWN: (usize, usize) = (3, 4);
 
-/// An organisation's mode for personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// An organisation's mode for personal data (PII-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum PiiMode {
     /// No personal data.
     None,
@@ -19,22 +24,15 @@ pub enum PiiMode {
     Full,
 }
 
-impl PiiMode {
-    /// The mode by its stored name (`NONE`, `MASKED`, `FULL`); any other name has no mode.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "NONE" => Some(Self::None),
-            "MASKED" => Some(Self::Masked),
-            "FULL" => Some(Self::Full),
-            _ => None,
-        }
-    }
+column! { PiiMode { None = "NONE", Masked = "MASKED", Full = "FULL" } }
 
+impl PiiMode {
     /// `plate_masked` for a stored plate (normalised: upper case, no spaces).
     ///
     /// `NONE` hides it, `MASKED` leaves the province code and the last two digits (`34***23`), `FULL` spaces it
     /// (`34 ABC 123`). A stored value that is no Turkish plate is hidden under `MASKED` and plain under `FULL`.
-    pub fn plate(self, stored: &str) -> String {
+    pub fn plate(self, stored: &StoredPlate) -> String {
+        let stored = stored.stored();
         match (self, plate_parts(stored)) {
             (Self::None, _) | (Self::Masked, None) => HIDDEN.to_owned(),
             (Self::Masked, Some((province, _, digits))) => {
@@ -49,7 +47,8 @@ impl PiiMode {
     ///
     /// `NONE` hides it, `MASKED` leaves the first three and the last four characters, `FULL` shows it whole. One so
     /// short that more would be shown than hidden (a VIN has 17 characters) is hidden whole under `MASKED`.
-    pub fn vin(self, stored: &str) -> String {
+    pub fn vin(self, stored: &StoredVin) -> String {
+        let stored = stored.stored();
         match self {
             Self::None => HIDDEN.to_owned(),
             Self::Masked => {
@@ -68,7 +67,8 @@ impl PiiMode {
 
     /// An inspector's free text (`note`, `general_note`, `summary`, `recommendation`, `caption`): without national ids
     /// and telephone numbers under `NONE` and `MASKED` ([`scrub::scrub`]), as stored under `FULL`.
-    pub fn text(self, stored: String) -> String {
+    pub fn text(self, stored: StoredText) -> String {
+        let stored = stored.into_stored();
         match self {
             Self::None | Self::Masked => match scrub::scrub(&stored) {
                 std::borrow::Cow::Borrowed(_) => stored,
@@ -98,6 +98,14 @@ mod tests {
 
     use super::{PiiMode::*, *};
 
+    fn plate_of(text: &str) -> StoredPlate {
+        text.to_owned().into()
+    }
+
+    fn number(text: &str) -> StoredVin {
+        text.to_owned().into()
+    }
+
     #[test]
     fn the_whole_table_is_as_decided() {
         let vin = "WVWZZZ1JZ3W386752";
@@ -108,9 +116,9 @@ mod tests {
             (Masked, "34***23", "WVW***6752", clean),
             (Full, "34 ABC 123", vin, text),
         ] {
-            assert_eq!(mode.plate("34ABC123"), plate_masked, "{mode:?}");
-            assert_eq!(mode.vin(vin), vin_masked, "{mode:?}");
-            assert_eq!(mode.text(text.to_owned()), shown, "{mode:?}");
+            assert_eq!(mode.plate(&plate_of("34ABC123")), plate_masked, "{mode:?}");
+            assert_eq!(mode.vin(&number(vin)), vin_masked, "{mode:?}");
+            assert_eq!(mode.text(text.to_owned().into()), shown, "{mode:?}");
         }
     }
 
@@ -121,8 +129,8 @@ mod tests {
             ("35AB12345", "35***45", "35 AB 12345"),
             ("81ABC12", "81***12", "81 ABC 12"),
         ] {
-            assert_eq!(Masked.plate(plate), masked);
-            assert_eq!(Full.plate(plate), full);
+            assert_eq!(Masked.plate(&plate_of(plate)), masked);
+            assert_eq!(Full.plate(&plate_of(plate)), full);
         }
     }
 
@@ -142,37 +150,29 @@ mod tests {
             "ÇÇ",
             "3ÇABC123",
         ] {
-            assert_eq!(None.plate(odd), "***");
-            assert_eq!(Masked.plate(odd), "***", "{odd}");
-            assert_eq!(Full.plate(odd), odd);
+            assert_eq!(None.plate(&plate_of(odd)), "***");
+            assert_eq!(Masked.plate(&plate_of(odd)), "***", "{odd}");
+            assert_eq!(Full.plate(&plate_of(odd)), odd);
         }
     }
 
     #[test]
     fn short_vins_never_leak_when_masked() {
         for odd in ["", "W", "WVW", "WVW6752", "WVW16752", "WVW1234566752", "ÇÖŞ"] {
-            assert_eq!(None.vin(odd), "***");
-            assert_eq!(Masked.vin(odd), "***", "{odd}");
-            assert_eq!(Full.vin(odd), odd);
+            assert_eq!(None.vin(&number(odd)), "***");
+            assert_eq!(Masked.vin(&number(odd)), "***", "{odd}");
+            assert_eq!(Full.vin(&number(odd)), odd);
         }
-        assert_eq!(Masked.vin("WVW12345676752"), "WVW***6752");
-    }
-
-    #[test]
-    fn only_the_three_stored_names_are_modes() {
-        assert_eq!(PiiMode::from_name("NONE"), Some(None));
-        assert_eq!(PiiMode::from_name("MASKED"), Some(Masked));
-        assert_eq!(PiiMode::from_name("FULL"), Some(Full));
-        assert_eq!(PiiMode::from_name("full"), Option::None);
+        assert_eq!(Masked.vin(&number("WVW12345676752")), "WVW***6752");
     }
 
     proptest! {
         #[test]
         fn no_stored_value_makes_masking_panic_or_show_more_than_it_may(stored in any::<String>()) {
-            prop_assert_eq!(None.plate(&stored), "***");
-            prop_assert_eq!(None.vin(&stored), "***");
-            prop_assert!(Masked.plate(&stored).chars().count() <= 7);
-            prop_assert!(Masked.vin(&stored).chars().count() <= 10);
+            prop_assert_eq!(None.plate(&plate_of(&stored)), "***");
+            prop_assert_eq!(None.vin(&number(&stored)), "***");
+            prop_assert!(Masked.plate(&plate_of(&stored)).chars().count() <= 7);
+            prop_assert!(Masked.vin(&number(&stored)).chars().count() <= 10);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The sandbox: believable data from a fixed seed, partners with their keys, and `sandbox.json`, which names them.
 //!
 //! [`seed`] makes what is missing and can be called at every start: the rows come in one transaction, so they are all there
-//! or none is; pictures and PDFs are looked for one by one. [`refresh`] opens again the reports that were left open.
+//! or none is; pictures are looked for one by one. PDFs are rendered in the
+//! background once the sandbox serves. [`refresh`] opens again the reports that were left open.
 
 pub mod catalogue;
 pub mod data;
@@ -26,12 +27,10 @@ use bytes::Bytes;
 use chrono::Utc;
 use deadpool_postgres::Pool;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use report_pdf::Renderer;
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::db::DbError;
-use crate::publishing::{self, PublishError};
 use crate::secrets::{MasterKey, MasterKeyError};
 use crate::storage::{Storage, StorageError};
 use data::{Dataset, Opened};
@@ -53,7 +52,7 @@ pub enum SandboxError {
     /// The database holds something else.
     #[error("the database holds other data than this sandbox's; give it an empty one, or remove the data folder")]
     OtherData,
-    /// Pictures or PDFs cannot be stored.
+    /// Pictures cannot be stored.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// A secret cannot be sealed or opened.
@@ -71,9 +70,6 @@ pub enum SandboxError {
     /// A thread that drew pictures was lost.
     #[error("drawing was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
-    /// A report's PDF cannot be made.
-    #[error(transparent)]
-    Publish(#[from] PublishError),
     /// `sandbox.json` cannot be written or read.
     #[error("{path}: {source}")]
     Manifest {
@@ -93,8 +89,6 @@ pub struct Summary {
     pub inspections: usize,
     /// Pictures drawn now.
     pub pictures: usize,
-    /// PDFs rendered now.
-    pub pdfs: usize,
 }
 
 impl From<tokio_postgres::Error> for SandboxError {
@@ -107,24 +101,12 @@ async fn connection(pool: &Pool) -> Result<deadpool_postgres::Object, DbError> {
     Ok(pool.get().await?)
 }
 
-/// Makes all that is missing of the sandbox's data in a migrated database and its storage; opens the open reports again.
+/// Makes all that is missing of the sandbox's data, but the PDFs, in a migrated database and its storage; opens the open reports again.
 ///
 /// # Errors
 /// [`SandboxError::OtherData`] when the database holds organisations that are not the sandbox's; else what failed. What was
 /// made until then is found by the next call.
 pub async fn seed(
-    pool: &Pool,
-    storage: &Storage,
-    master_key: &MasterKey,
-    key_prefix: &str,
-) -> Result<Summary, SandboxError> {
-    let mut summary = seed_rows(pool, storage, master_key, key_prefix).await?;
-    summary.pdfs = render_missing(pool, storage).await?;
-    Ok(summary)
-}
-
-/// All of [`seed`] but the PDFs.
-async fn seed_rows(
     pool: &Pool,
     storage: &Storage,
     master_key: &MasterKey,
@@ -141,7 +123,6 @@ async fn seed_rows(
         is_new: !has_rows,
         inspections: data.inspections.len(),
         pictures: drawn.count,
-        pdfs: 0,
     })
 }
 
@@ -293,38 +274,6 @@ async fn draw_missing(storage: &Storage, has_rows: bool) -> Result<Drawn, Sandbo
     }
     step.finish();
     Ok(drawn)
-}
-
-/// Renders the PDF of each published report with a public page that has none.
-async fn render_missing(pool: &Pool, storage: &Storage) -> Result<usize, SandboxError> {
-    let statement = "SELECT id, pdf_object_key FROM inspections WHERE status = 'PUBLISHED' AND public_slug IS NOT NULL \
-                     ORDER BY created_at DESC, id DESC";
-    let rows = connection(pool).await?.query(statement, &[]).await?;
-    let mut wanted: Vec<Uuid> = Vec::new();
-    for row in rows {
-        let key: Option<String> = row.try_get(1)?;
-        let is_stored = match key {
-            Some(key) => storage.exists(&key).await?,
-            None => false,
-        };
-        if !is_stored {
-            wanted.push(row.try_get(0)?);
-        }
-    }
-    if wanted.is_empty() {
-        return Ok(0);
-    }
-    let step = Step::begin("Rendering reports", wanted.len());
-    let renderer = Renderer::new();
-    let count = wanted.len();
-    let mut published = stream::iter(wanted)
-        .map(|id| publishing::publish_pdf(pool, storage, &renderer, id))
-        .buffer_unordered(parallelism());
-    while published.try_next().await?.is_some() {
-        step.advance();
-    }
-    step.finish();
-    Ok(count)
 }
 
 fn parallelism() -> usize {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::scenarios::run;
 use super::*;
-use crate::db::connection::Connection;
 use crate::db::migrate::migrate;
 use crate::db::pool::{PoolSettings, pool};
 use crate::embedded_postgres::{EmbeddedPostgres, Options};
 use crate::front_door::address::TrustedProxies;
+use crate::publishing::{self, Turn, Worker};
 use crate::server::{RunningServer, ServerParts, start};
 
 struct Place {
@@ -60,7 +60,7 @@ async fn the_data_is_made_once_found_again_and_opened_again() {
         master_key,
         ..
     } = &place;
-    let first = seed_rows(pool, storage, master_key, "vip").await.expect("made");
+    let first = seed(pool, storage, master_key, "vip").await.expect("made");
     assert_eq!((first.is_new, first.pictures), (true, SCENES.len()));
     assert_eq!(
         count(pool, "inspections").await,
@@ -82,7 +82,7 @@ async fn the_data_is_made_once_found_again_and_opened_again() {
         .expect("aged");
     assert_eq!(count(pool, open).await, 0);
 
-    let second = seed_rows(pool, storage, master_key, "vip").await.expect("found");
+    let second = seed(pool, storage, master_key, "vip").await.expect("found");
     assert_eq!((second.is_new, second.pictures), (false, 0));
     assert_eq!(count(pool, open).await, open_at_first);
     let after = manifest(pool, master_key, "http://127.0.0.1:8080")
@@ -109,7 +109,7 @@ async fn the_data_is_made_once_found_again_and_opened_again() {
 #[tokio::test]
 async fn four_partners_have_keys_and_grants_of_their_own() {
     let place = place().await;
-    seed_rows(&place.pool, &place.storage, &place.master_key, "vip")
+    seed(&place.pool, &place.storage, &place.master_key, "vip")
         .await
         .expect("made");
     let manifest = manifest(&place.pool, &place.master_key, "http://127.0.0.1:8080")
@@ -148,7 +148,7 @@ async fn a_database_with_other_data_is_left_alone() {
     let client = place.pool.get().await.expect("a connection");
     let insert = "INSERT INTO organizations (id, slug, name, pii_mode) VALUES (gen_random_uuid(), 'a', 'A', 'NONE')";
     client.batch_execute(insert).await.expect("inserted");
-    let refused = seed_rows(&place.pool, &place.storage, &place.master_key, "vip").await;
+    let refused = seed(&place.pool, &place.storage, &place.master_key, "vip").await;
     assert!(matches!(refused, Err(SandboxError::OtherData)));
     assert_eq!(count(&place.pool, "partners").await, 0);
 }
@@ -162,15 +162,38 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
         master_key,
         ..
     } = &place;
-    seed_rows(pool, storage, master_key, "vip").await.expect("made");
+    seed(pool, storage, master_key, "vip").await.expect("made");
     let data = generate::dataset(generate::SEED);
-    let inspection = &data.inspections[data.examples.published];
-    let key = publishing::publish_pdf(pool, storage, &Renderer::new(), inspection.id)
+    // Asked for: it comes before those that were wanted when the rows were made.
+    let id = data.inspections[data.examples.published].id;
+    let client = pool.get().await.expect("a connection");
+    let asked = "SELECT want_rendering($1, report_fingerprint($1), 0, true)";
+    client.execute(asked, &[&id]).await.expect("asked");
+    let wanted = count(pool, "report_renderings").await;
+    assert_eq!(
+        wanted,
+        count(
+            pool,
+            "inspections WHERE status = 'PUBLISHED' AND public_slug IS NOT NULL"
+        )
         .await
-        .expect("published");
-    assert_eq!(key, format!("reports/{}.pdf", inspection.id));
+    );
+    let turn = Worker::new(pool.clone(), storage.clone(), 1)
+        .turn()
+        .await
+        .expect("a turn");
+    assert_eq!(
+        turn,
+        Turn::Rendered {
+            report: id,
+            is_asked: true
+        }
+    );
+    let named = "SELECT id, pdf_object_key FROM inspections WHERE pdf_object_key IS NOT NULL";
+    let named = client.query_one(named, &[]).await.expect("one");
+    assert_eq!(named.get::<_, Uuid>(0), id);
     let pdf: Vec<Bytes> = storage
-        .stream(&key)
+        .stream(named.get(1))
         .await
         .expect("stored")
         .stream
@@ -178,27 +201,21 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
         .await
         .expect("read");
     assert!(pdf.concat().starts_with(b"%PDF-"));
-    assert_eq!(count(pool, "inspections WHERE pdf_object_key IS NOT NULL").await, 1);
 
-    let client = Connection::take(pool, Duration::from_secs(60))
-        .await
-        .expect("a connection");
     for (organization, mode) in data.organizations.iter().enumerate() {
         let published = data.inspections.iter().find(|row| {
             row.status == "PUBLISHED" && data.branches[row.branch].organization == organization && row.photos.len() > 6
         });
         let published = published.expect("a published report");
         let vehicle = &data.vehicles[published.vehicle];
-        let (report, photos) = publishing::load(&client, published.id).await.expect("loaded");
+        let document = "SELECT report_document($1)::text";
+        let document = client.query_one(document, &[&published.id]).await.expect("a document");
+        let (report, photos) = publishing::read(document.get(0)).expect("printable");
         assert_eq!(report.vehicle.vin == vehicle.vin, mode.pii_mode == "FULL");
         assert_eq!(report.vehicle.plate == "***", mode.pii_mode == "NONE");
         assert!(photos.len() <= publishing::PHOTOS_MAX && !photos.is_empty());
         assert!(report.photos.iter().all(|photo| !pictures::is_paper(&photo.kind)));
     }
-
-    let draft = data.inspections[data.examples.open_report].id;
-    let refused = publishing::publish_pdf(pool, storage, &Renderer::new(), draft).await;
-    assert!(matches!(refused, Err(PublishError::NotPublished(_))));
 }
 
 async fn serve(place: &Place) -> RunningServer {
@@ -209,12 +226,14 @@ async fn serve(place: &Place) -> RunningServer {
         environment: partner_api_signing::Environment::Test,
         pool: place.pool.clone(),
         admission_pool: place.pool.clone(),
+        recorder_pool: place.pool.clone(),
         storage: Box::new(move |_| Ok(storage)),
         master_key: place.master_key.clone(),
         ip_limit: 0,
         trusted_proxies: TrustedProxies(Vec::new()),
         body_timeout: Duration::from_secs(30),
         request_timeout: Duration::from_secs(30),
+        renderers: 0,
     };
     start(parts).await.expect("a server")
 }
@@ -222,7 +241,7 @@ async fn serve(place: &Place) -> RunningServer {
 #[tokio::test]
 async fn the_acceptance_scenarios_pass_again_and_again() {
     let place = place().await;
-    seed_rows(&place.pool, &place.storage, &place.master_key, "vip")
+    seed(&place.pool, &place.storage, &place.master_key, "vip")
         .await
         .expect("made");
     let server = serve(&place).await;

@@ -201,6 +201,17 @@ impl Storage {
         })
     }
 
+    /// Deletes an object; that there is none is as good. Who is reading it reads on.
+    ///
+    /// # Errors
+    /// A bad key, or the store failed.
+    pub async fn delete(&self, key: &str) -> Result<(), StorageError> {
+        match self.store().delete(&key::check(key)?).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Whether there is such an object.
     ///
     /// # Errors

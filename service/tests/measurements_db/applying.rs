@@ -1,11 +1,11 @@
 //! Which values reach a report, and with which status.
 
-use partner_api::db::measurements::{Applied, SkipReason, Submitted};
-use partner_api::rules::plate::Plate;
+use partner_api::db::measurements::{Applied, SkipReason};
+use partner_api::recorder::Outcome;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use crate::world::{OPEN, PLATE, World, points_of, replay_of, skipped};
+use crate::world::{OPEN, PLATE, World, replay_of, skipped};
 
 #[tokio::test]
 async fn values_reach_the_open_report_with_their_status_and_the_rest_is_skipped() {
@@ -46,7 +46,9 @@ async fn values_reach_the_open_report_with_their_status_and_the_rest_is_skipped(
         "the raw package is kept"
     );
     assert_eq!(row.get::<_, Option<&str>>(4), None);
-    let sql = "SELECT code || ' ' || value_text || ' ' || outcome FROM measurement_points ORDER BY position";
+    let sql = "SELECT p.code || ' ' || p.value_text || ' ' || p.outcome FROM measurements,
+               unnest(point_codes, point_texts, point_outcomes) WITH ORDINALITY AS p (code, value_text, outcome, place)
+               ORDER BY place";
     let points: Vec<String> = world
         .client()
         .await
@@ -101,11 +103,10 @@ async fn the_power_ratio_is_computed_where_the_factory_power_is_registered() {
     // It has, but there is no threshold; a replay says the same.
     world.add_point("DYNO_RATIO").await;
     let no_status = vec![skipped("DYNO_RATIO", SkipReason::NoStatus)];
-    let (plate, points) = (Plate::parse(PLATE).unwrap(), points_of(&hp));
-    let package = world.package(&plate, Some("ratio"), &points);
-    assert!(matches!(world.submit(&package).await,
-                     Submitted::Recorded { applied: Some((_, applied)), .. } if applied.skipped == no_status));
-    assert_eq!(replay_of(world.submit(&package).await).skipped, no_status);
+    let package = world.package(PLATE, Some("ratio"), &hp);
+    assert!(matches!(world.submit(package.clone()).await,
+                     Outcome::Recorded { applied: Some((_, applied)), .. } if applied.skipped == no_status));
+    assert_eq!(replay_of(world.submit(package).await).skipped, no_status);
 
     world.set_bounds("DYNO_RATIO", ["90", "", "80", ""]).await;
     let both = vec!["DYNO_MEASURED_HP".to_string(), "DYNO_RATIO".to_string()];
@@ -120,7 +121,9 @@ async fn the_power_ratio_is_computed_where_the_factory_power_is_registered() {
     let (id, applied) = world.send(PLATE, &sent).await;
     assert_eq!(codes(applied), Some((both, unknown)));
     assert_eq!(world.answers(registered).await["DYNO_RATIO"].1.to_string(), "97.67");
-    let sql = "SELECT value_text, outcome FROM measurement_points WHERE measurement_id = $1 AND code = 'DYNO_RATIO'";
+    let sql = "SELECT p.value_text, p.outcome FROM measurements,
+               unnest(point_codes, point_texts, point_outcomes) AS p (code, value_text, outcome)
+               WHERE id = $1 AND p.code = 'DYNO_RATIO'";
     let row = world.client().await.query_one(sql, &[&id]).await.unwrap();
     assert_eq!((row.get(0), row.get(1)), ("12", "unknown_point"));
 

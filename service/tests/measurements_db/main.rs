@@ -4,5 +4,8 @@
 
 mod applying;
 mod matching;
+mod recording;
 mod replaying;
+mod superseding;
+mod upgrading;
 mod world;

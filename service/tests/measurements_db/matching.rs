@@ -1,40 +1,82 @@
 //! Which branch a code finds, and which report a plate.
 
-use partner_api::db::measurements::{self, BranchMatch, NewMeasurement, Submitted};
-use partner_api::rules::plate::Plate;
+use partner_api::db::measurements::{self, Package, Target, Verdict};
+use partner_api::recorder::Outcome;
 use uuid::Uuid;
 
-use crate::world::{OPEN, PLATE, World, branch, organization, points_of};
+use crate::world::{Branch, OPEN, PLATE, World, branch, grant, organization};
 
 #[tokio::test]
 async fn a_branch_is_found_by_its_code_among_active_ones_in_scope_only() {
     let world = World::new().await;
     let client = world.client().await;
-    let other = organization(&client).await;
-    let ours = world.branch;
+    let (ours, other) = (world.branch, organization(&client).await);
     let twin = branch(&client, other, "IZM-01", true).await;
-    let inactive = branch(&client, ours.organization_id, "OLD", false).await;
-    let find = async |code: &str, whole: &[Uuid], restricted: &[Uuid]| {
-        measurements::find_branch(&client, code, whole, restricted)
-            .await
-            .unwrap()
+    branch(&client, ours.organization_id, "OLD", false).await;
+    // What is granted, and the branch that is found; `Err`: none or several.
+    let find = async |code: &str, whole: &[Uuid], restricted: &[Branch]| {
+        for table in ["grant_branches", "grants"] {
+            client.execute(&format!("DELETE FROM {table}"), &[]).await.unwrap();
+        }
+        for organization in whole {
+            grant(&client, world.partner, *organization).await;
+        }
+        for branch in restricted {
+            let sql = "INSERT INTO grants (partner_id, organization_id, all_branches) VALUES ($1, $2, false)
+                       ON CONFLICT DO NOTHING";
+            let (partner, organization) = (world.partner, branch.organization_id);
+            client.execute(sql, &[&partner, &organization]).await.unwrap();
+            let sql = "INSERT INTO grant_branches (partner_id, organization_id, branch_id) VALUES ($1, $2, $3)";
+            client
+                .execute(sql, &[&partner, &organization, &branch.id])
+                .await
+                .unwrap();
+        }
+        let package = Package {
+            branch_code: code.into(),
+            ..world.package(PLATE, None, &[("SLIP_FRONT", "1")])
+        };
+        let id = package.id;
+        match world.submit(package).await {
+            Outcome::Recorded { .. } => {
+                let sql = "SELECT branch_id, organization_id FROM measurements WHERE id = $1";
+                let row = client.query_one(sql, &[&id]).await.unwrap();
+                Ok(Branch {
+                    id: row.get(0),
+                    organization_id: row.get(1),
+                })
+            }
+            other => Err(other),
+        }
     };
-    let (org, none) = (ours.organization_id, BranchMatch::None);
-    assert_eq!(find("IZM-01", &[org], &[]).await, BranchMatch::One(ours));
-    assert_eq!(find("IZM-01", &[], &[ours.id]).await, BranchMatch::One(ours));
+    let (org, none, several) = (
+        ours.organization_id,
+        Err(Outcome::UnknownBranch),
+        Err(Outcome::AmbiguousBranch),
+    );
+    assert_eq!(find("IZM-01", &[org], &[]).await, Ok(ours));
+    assert_eq!(find("IZM-01", &[], &[ours]).await, Ok(ours));
     assert_eq!(
-        find("IZM-01", &[org], &[ours.id]).await,
-        BranchMatch::One(ours),
+        find("IZM-01", &[org], &[ours]).await,
+        Ok(ours),
         "granted twice is one branch"
     );
-    assert_eq!(find("IZM-01", &[org, other], &[]).await, BranchMatch::Several);
-    assert_eq!(find("IZM-01", &[org], &[twin.id]).await, BranchMatch::Several);
+    assert_eq!(find("IZM-01", &[other], &[]).await, Ok(twin));
+    assert_eq!(find("IZM-01", &[org, other], &[]).await, several);
+    assert_eq!(find("IZM-01", &[org], &[twin]).await, several);
+    let elsewhere = branch(&client, other, "ANK-01", true).await;
+    assert_eq!(
+        find("IZM-01", &[], &[elsewhere]).await,
+        none,
+        "its organisation's other branch alone"
+    );
     assert_eq!(find("IZM-01", &[], &[]).await, none, "nothing is granted");
     assert_eq!(find("IZM-02", &[org, other], &[]).await, none, "unknown");
-    assert_eq!(find("OLD", &[org], &[inactive.id]).await, none, "inactive");
+    assert_eq!(find("OLD", &[org], &[]).await, none, "inactive");
     // An inactive twin makes a code ambiguous to nobody.
     branch(&client, org, "IZM-01", false).await;
-    assert_eq!(find("IZM-01", &[org], &[]).await, BranchMatch::One(ours));
+    assert_eq!(find("IZM-01", &[org], &[]).await, Ok(ours));
+    assert_eq!(world.count("SELECT count(*) FROM measurements").await, 5);
 }
 
 #[tokio::test]
@@ -53,7 +95,7 @@ async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of
     assert_eq!((row.get(0), row.get(1), row.get(2)), ("PENDING", None::<Uuid>, true));
     assert_eq!(
         world
-            .count("SELECT count(*) FROM measurement_points WHERE outcome IS NULL")
+            .count("SELECT count(*) FROM measurements WHERE point_codes = '{SLIP_FRONT}' AND point_outcomes IS NULL")
             .await,
         1
     );
@@ -67,15 +109,14 @@ async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of
     world.report(PLATE, OPEN, "6 hours", None).await;
     assert_eq!(matched().await, newest);
     // Another branch's report is none of this branch's.
-    let elsewhere = branch(&world.client().await, world.branch.organization_id, "ANK-01", true).await;
-    let (plate, points) = (Plate::parse(PLATE).unwrap(), points_of(&sent));
-    let package = NewMeasurement {
-        branch: elsewhere,
-        ..world.package(&plate, None, &points)
+    branch(&world.client().await, world.branch.organization_id, "ANK-01", true).await;
+    let package = Package {
+        branch_code: "ANK-01".into(),
+        ..world.package(PLATE, None, &sent)
     };
     assert!(matches!(
-        world.submit(&package).await,
-        Submitted::Recorded { applied: None, .. }
+        world.submit(package).await,
+        Outcome::Recorded { applied: None, .. }
     ));
 }
 
@@ -83,20 +124,25 @@ async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of
 async fn exactly_24_hours_is_within_the_window() {
     let world = World::new().await;
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
-    let (plate, points) = (Plate::parse(PLATE).unwrap(), points_of(&[("SLIP_FRONT", "1")]));
+    let package = world.package(PLATE, None, &[("SLIP_FRONT", "1")]);
     let mut client = world.client().await;
     // now() stands still in a transaction.
     for (age, is_matched) in [("24 hours", true), ("24 hours 1 microsecond", false)] {
         let transaction = client.transaction().await.unwrap();
         let sql = "UPDATE inspections SET created_at = now() - $2::text::interval WHERE id = $1";
         transaction.execute(sql, &[&report, &age]).await.unwrap();
-        let submitted = measurements::submit(&transaction, &world.package(&plate, None, &points))
-            .await
-            .unwrap();
-        let Submitted::Recorded { applied, .. } = submitted else {
-            panic!("{submitted:?}")
+        let verdicts = measurements::record(&transaction, &[&package]).await.unwrap();
+        let target = Target {
+            inspection_id: report,
+            branch_id: world.branch.id,
+            plate: PLATE.into(),
         };
-        assert_eq!(applied.is_some(), is_matched, "{age}");
+        let expected = if is_matched {
+            Verdict::ForReport(target)
+        } else {
+            Verdict::Recorded
+        };
+        assert_eq!(verdicts, [expected], "{age}");
         transaction.rollback().await.unwrap();
     }
 }

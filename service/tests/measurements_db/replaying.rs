@@ -1,21 +1,20 @@
 //! One external id, one record: repeats and races.
 
-use partner_api::db::measurements::{self, NewMeasurement, Replay, SkipReason, Status, Submitted};
+use partner_api::db::measurements::{self, Package, Replay, SkipReason, Status};
+use partner_api::recorder::Outcome;
 use partner_api::rules::plate::Plate;
 use uuid::Uuid;
 
-use crate::world::{OPEN, PLATE, World, points_of, replay_of, skipped};
+use crate::world::{OPEN, PLATE, World, replay_of, skipped};
 
 #[tokio::test]
 async fn a_replay_answers_the_present_state_and_records_nothing() {
     let world = World::new().await;
-    let plate = Plate::parse(PLATE).unwrap();
-    let points = points_of(&[("ABS", "1"), ("SLIP_FRONT", "1")]);
-    let package = world.package(&plate, Some("M-1"), &points);
-    let Submitted::Recorded { id, applied: None } = world.submit(&package).await else {
+    let package = world.package(PLATE, Some("M-1"), &[("ABS", "1"), ("SLIP_FRONT", "1")]);
+    let Outcome::Recorded { id, applied: None } = world.submit(package.clone()).await else {
         panic!("pending expected")
     };
-    let replay = replay_of(world.submit(&package).await);
+    let replay = replay_of(world.submit(package.clone()).await);
     let pending = Replay {
         id,
         status: Status::Pending,
@@ -27,21 +26,20 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     assert_eq!(replay, pending);
 
     // Another body, plate and key: the first package stands. Another case of the id is another id.
-    let other_plate = Plate::parse("06Z99").unwrap();
-    let other = NewMeasurement {
-        raw: b"{}",
-        key_id: "second",
-        ..world.package(&other_plate, Some("M-1"), &points)
+    let other = Package {
+        raw: (&b"{}"[..]).into(),
+        key_id: "second".into(),
+        plate: Plate::parse("06Z99").unwrap(),
+        ..package.clone()
     };
     assert_eq!(
-        replay_of(world.submit(&other).await),
+        replay_of(world.submit(other).await),
         Replay {
             same_raw: false,
             ..pending.clone()
         }
     );
     assert_eq!(world.count("SELECT count(*) FROM measurements").await, 1);
-    assert_eq!(world.count("SELECT count(*) FROM measurement_points").await, 2);
 
     // Applied by an inspector later; then the replay says so.
     let report = world.report(PLATE, OPEN, "30 hours", None).await;
@@ -60,7 +58,7 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     );
     assert!(!measurements::discard(&client, id, "Ayşe").await.unwrap());
     let skipped = vec![skipped("ABS", SkipReason::UnknownPoint)];
-    let replay = replay_of(world.submit(&package).await);
+    let replay = replay_of(world.submit(package.clone()).await);
     assert_eq!(
         replay,
         Replay {
@@ -77,16 +75,16 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     assert_eq!(row.get::<_, &str>(0), "Ayşe");
 
     // Or ignored.
-    let ignored = world.package(&other_plate, Some("m-1"), &points);
+    let ignored = world.package("06Z99", Some("m-1"), &[("ABS", "1")]);
     client
         .execute("UPDATE inspections SET status = 'IN_REVIEW'", &[])
         .await
         .unwrap();
-    let Submitted::Recorded { id, applied: None } = world.submit(&ignored).await else {
+    let Outcome::Recorded { id, applied: None } = world.submit(ignored.clone()).await else {
         panic!("pending expected")
     };
     assert!(measurements::discard(&client, id, "Ayşe").await.unwrap());
-    let replay = replay_of(world.submit(&ignored).await);
+    let replay = replay_of(world.submit(ignored).await);
     assert_eq!(
         (replay.id, replay.status, replay.inspection_id),
         (id, Status::Discarded, None)
@@ -94,52 +92,49 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
 }
 
 #[tokio::test]
-async fn of_two_with_one_external_id_one_records_and_the_other_waits_for_it() {
+async fn the_bytes_of_every_other_body_are_kept_beside_the_record_once_and_for_ever() {
     let world = World::new().await;
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
-    let (plate, points) = (Plate::parse(PLATE).unwrap(), points_of(&[("SLIP_FRONT", "1")]));
-    for (external_id, commits) in [("committed", true), ("rolled back", false)] {
-        let package = world.package(&plate, Some(external_id), &points);
-        let mut client = world.client().await;
-        let winner = client.transaction().await.unwrap();
-        let Submitted::Recorded { id, .. } = measurements::submit(&winner, &package).await.unwrap() else {
-            panic!("the first records");
+    for (plate, external_id) in [("06Z99", "waits"), (PLATE, "applied")] {
+        let package = |raw: &'static [u8], key_id: &str| Package {
+            raw: raw.into(),
+            key_id: key_id.into(),
+            ..world.package(plate, Some(external_id), &[("SLIP_FRONT", "1")])
         };
-        let (loser, ()) = tokio::join!(world.submit(&package), async {
-            world.until_someone_waits().await;
-            if commits {
-                winner.commit().await.unwrap()
-            } else {
-                winner.rollback().await.unwrap()
-            }
-        });
-        match loser {
-            Submitted::Replayed(replay) if commits => {
-                assert_eq!(
-                    (replay.id, replay.inspection_id, replay.same_raw),
-                    (id, Some(report), true)
-                );
-            }
-            Submitted::Recorded {
-                id: own,
-                applied: Some(_),
-            } if !commits => assert_ne!(own, id),
-            other => panic!("{external_id}: {other:?}"),
+        let Outcome::Recorded { id, .. } = world.submit(package(b"first", "first")).await else {
+            panic!("recorded expected")
+        };
+        let others: [(&[u8], bool); 6] = [
+            (b"first", true),
+            (b"\0 \xff other", false),
+            (b"\0 \xff other", false),
+            (b"", false),
+            (b"first", true),
+            (b"first ", false),
+        ];
+        for (raw, is_same) in others {
+            let replay = replay_of(world.submit(package(raw, "second")).await);
+            assert_eq!((replay.id, replay.same_raw), (id, is_same), "{raw:?}");
         }
+        let sql = "SELECT raw, raw_sha256 = sha256(raw), key_id FROM measurement_mismatches WHERE measurement_id = $1
+                   ORDER BY raw";
+        let kept = world.client().await.query(sql, &[&id]).await.unwrap();
+        let kept: Vec<(&[u8], bool, &str)> = kept.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+        let expected: [&[u8]; 3] = [b"", b"\0 \xff other", b"first "];
+        assert_eq!(kept, expected.map(|raw| (raw, true, "second")), "{external_id}");
     }
-    assert_eq!(world.count("SELECT count(*) FROM measurements").await, 2);
-}
-
-#[tokio::test]
-async fn of_many_at_once_with_one_external_id_exactly_one_records() {
-    let world = World::new().await;
-    let (plate, points) = (Plate::parse(PLATE).unwrap(), points_of(&[("SLIP_FRONT", "1")]));
-    let package = world.package(&plate, Some("M-1"), &points);
-    let submitted = futures::future::join_all((0..24).map(|_| world.submit(&package))).await;
-    let recorded = submitted
-        .iter()
-        .filter(|one| matches!(one, Submitted::Recorded { .. }))
-        .count();
-    assert_eq!(recorded, 1);
-    assert_eq!(world.count("SELECT count(*) FROM measurements").await, 1);
+    assert_eq!(
+        world.answers(report).await.len(),
+        1,
+        "the first package alone was applied"
+    );
+    for lose in [
+        "DELETE FROM measurement_mismatches",
+        "UPDATE measurement_mismatches SET raw = ''",
+        "UPDATE measurement_mismatches SET key_id = ''",
+        "TRUNCATE measurement_mismatches",
+    ] {
+        assert!(world.client().await.execute(lose, &[]).await.is_err(), "{lose}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM measurement_mismatches").await, 6);
 }

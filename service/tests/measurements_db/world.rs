@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, Object, Pool};
 use partner_api::db::connection::Connection;
-use partner_api::db::measurements::{
-    self, Applied, Branch, NewMeasurement, Point, Replay, SkipReason, Skipped, Submitted,
-};
+use partner_api::db::measurements::{Applied, Package, Point, Replay, SkipReason, Skipped};
+use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::db::thresholds;
 use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
+use partner_api::recorder::{self, Outcome, Recorder};
 use partner_api::rules::plate::Plate;
 use partner_api::rules::threshold::Bounds;
 use rust_decimal::Decimal;
@@ -23,14 +23,22 @@ use uuid::Uuid;
 pub const PLATE: &str = "34ABC123";
 pub const OPEN: &str = "DRAFT";
 
+/// A branch of an organisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    pub id: Uuid,
+    pub organization_id: Uuid,
+}
+
 /// See above; each test has its own.
 pub struct World {
     pool: Pool,
+    pub recorder: Recorder,
     pub partner: Uuid,
     pub branch: Branch,
     template: Uuid,
     // Dropped last, the server first.
-    _postgres: EmbeddedPostgres,
+    postgres: EmbeddedPostgres,
     _folder: TempDir,
 }
 
@@ -42,7 +50,7 @@ impl World {
             .unwrap();
         let options = Options {
             durable: false,
-            max_connections: 10,
+            max_connections: 60,
             ..Options::default()
         };
         let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
@@ -60,11 +68,7 @@ impl World {
         for file in files {
             client.batch_execute(&fs::read_to_string(file).unwrap()).await.unwrap();
         }
-        let (partner, template) = (Uuid::now_v7(), Uuid::now_v7());
-        client
-            .execute("INSERT INTO partners (id, name) VALUES ($1, 'maker')", &[&partner])
-            .await
-            .unwrap();
+        let (partner, template) = (partner(&client, "maker").await, Uuid::now_v7());
         for key in ["first", "second"] {
             let key_sql = "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext)
                            VALUES ($1, $2, 'test', decode(repeat('00', 24), 'hex'), '')";
@@ -80,12 +84,14 @@ impl World {
             )
             .await
             .unwrap();
+        grant(&client, partner, organization_id).await;
         let world = World {
             pool,
+            recorder: recorder(&postgres),
             partner,
             branch,
             template,
-            _postgres: postgres,
+            postgres,
             _folder: folder,
         };
         for code in ["SLIP_FRONT", "DYNO_MEASURED_HP", "SUSP_FRONT_LEFT"] {
@@ -163,40 +169,37 @@ impl World {
         report
     }
 
-    pub fn package<'a>(
-        &self,
-        plate: &'a Plate,
-        external_id: Option<&'a str>,
-        points: &'a [Point],
-    ) -> NewMeasurement<'a> {
-        NewMeasurement {
+    /// A package for [`World::branch`].
+    pub fn package(&self, plate: &str, external_id: Option<&str>, points: &[(&str, &str)]) -> Package {
+        Package {
+            id: Uuid::now_v7(),
             partner_id: self.partner,
-            key_id: "first",
-            branch: self.branch,
-            plate,
-            external_id,
-            device_serial: Some("BT-1"),
+            key_id: "first".into(),
+            branch_code: "IZM-01".into(),
+            plate: Plate::parse(plate).unwrap(),
+            external_id: external_id.map(Into::into),
+            device_serial: Some("BT-1".into()),
             measured_at: None,
-            raw: b"{\"as\": \"sent\"}",
-            points,
+            raw: (&b"{\"as\": \"sent\"}"[..]).into(),
+            points: points_of(points),
         }
     }
 
-    /// Sends a package without external id and commits.
+    /// Sends a package without external id.
     pub async fn send(&self, plate: &str, points: &[(&str, &str)]) -> (Uuid, Option<(Uuid, Applied)>) {
-        let (plate, points) = (Plate::parse(plate).unwrap(), points_of(points));
-        match self.submit(&self.package(&plate, None, &points)).await {
-            Submitted::Recorded { id, applied } => (id, applied),
-            Submitted::Replayed(replay) => panic!("{replay:?}"),
+        match self.submit(self.package(plate, None, points)).await {
+            Outcome::Recorded { id, applied } => (id, applied),
+            other => panic!("{other:?}"),
         }
     }
 
-    pub async fn submit(&self, new: &NewMeasurement<'_>) -> Submitted {
-        let mut client = self.client().await;
-        let transaction = client.transaction().await.unwrap();
-        let submitted = measurements::submit(&transaction, new).await.unwrap();
-        transaction.commit().await.unwrap();
-        submitted
+    pub async fn submit(&self, package: Package) -> Outcome {
+        self.recorder.submit(package).await.unwrap()
+    }
+
+    /// The recorder of another replica.
+    pub fn another_recorder(&self) -> Recorder {
+        recorder(&self.postgres)
     }
 
     /// The report's answers: code to status, value and writer.
@@ -226,6 +229,23 @@ impl World {
             .await
             .expect("nobody waits for a lock");
     }
+}
+
+fn recorder(postgres: &EmbeddedPostgres) -> Recorder {
+    let settings = recorder::pool_settings(&PoolSettings::default());
+    Recorder::start(pool(postgres.config(), &settings).unwrap())
+}
+
+pub async fn partner(client: &Object, name: &str) -> Uuid {
+    let id = Uuid::now_v7();
+    let sql = "INSERT INTO partners (id, name) VALUES ($1, $2)";
+    client.execute(sql, &[&id, &name]).await.unwrap();
+    id
+}
+
+pub async fn grant(client: &Object, partner: Uuid, organization_id: Uuid) {
+    let sql = "INSERT INTO grants (partner_id, organization_id, all_branches) VALUES ($1, $2, true)";
+    client.execute(sql, &[&partner, &organization_id]).await.unwrap();
 }
 
 pub async fn organization(client: &Object) -> Uuid {
@@ -264,9 +284,9 @@ pub fn skipped(code: &str, reason: SkipReason) -> Skipped {
     }
 }
 
-pub fn replay_of(submitted: Submitted) -> Replay {
-    match submitted {
-        Submitted::Replayed(replay) => replay,
-        Submitted::Recorded { .. } => panic!("{submitted:?}"),
+pub fn replay_of(outcome: Outcome) -> Replay {
+    match outcome {
+        Outcome::Replayed(replay) => replay,
+        other => panic!("{other:?}"),
     }
 }

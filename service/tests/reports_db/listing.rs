@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use partner_api::{
-    db::inspections::{ListFilter, Sources, Status, list},
+    db::inspections::{ListFilter, Status, list},
+    directory::Grants,
     rules::cursor::Position,
 };
 use uuid::Uuid;
@@ -23,7 +24,7 @@ const STATUSES: [&str; 7] = [
 type Place = (DateTime<Utc>, Uuid);
 
 /// All pages of a list, one after the other.
-async fn walk(world: &World, sources: &Sources, filter: &ListFilter, limit: i64) -> Vec<Place> {
+async fn walk(world: &World, sources: &Grants, filter: &ListFilter, limit: i64) -> Vec<Place> {
     let mut after = None;
     let mut places: Vec<Place> = Vec::new();
     loop {
@@ -43,7 +44,7 @@ async fn walk(world: &World, sources: &Sources, filter: &ListFilter, limit: i64)
 }
 
 /// What the list must be, by the rules alone.
-fn expected(reports: &[(Report, Uuid)], sources: &Sources, filter: &ListFilter) -> Vec<Place> {
+fn expected(reports: &[(Report, Uuid)], sources: &Grants, filter: &ListFilter) -> Vec<Place> {
     let mut places: Vec<Place> = reports
         .iter()
         .filter(|(report, _)| {
@@ -56,7 +57,7 @@ fn expected(reports: &[(Report, Uuid)], sources: &Sources, filter: &ListFilter) 
                 Some(Status::Cancelled) => report.status == "CANCELLED",
             };
             visible
-                && (sources.whole.contains(&report.organization) || sources.branches.contains(&report.branch))
+                && (sources.whole().contains(&report.organization) || sources.branches().contains(&report.branch))
                 && filter.branch_id.is_none_or(|branch| branch == report.branch)
                 && filter.published_from.is_none_or(|from| published >= from)
                 && filter.published_to.is_none_or(|to| published <= to)
@@ -122,38 +123,21 @@ async fn landscape() -> Landscape {
     }
 }
 
-fn scopes(land: &Landscape) -> Vec<Sources> {
+fn granted(whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
+    Grants::new(whole, [(Uuid::nil(), branches)])
+}
+
+fn scopes(land: &Landscape) -> Vec<Grants> {
     let whole = |organizations: &[usize]| organizations.iter().map(|place| land.organizations[*place]).collect();
     vec![
-        Sources::default(),
-        Sources {
-            whole: whole(&[0]),
-            branches: vec![],
-        },
-        Sources {
-            whole: whole(&[0, 1, 2]),
-            branches: vec![],
-        },
-        Sources {
-            whole: vec![],
-            branches: land.branches[1][..2].to_vec(),
-        },
-        Sources {
-            whole: vec![],
-            branches: land.branches.concat(),
-        },
-        Sources {
-            whole: whole(&[0]),
-            branches: land.branches[1][1..4].to_vec(),
-        },
-        Sources {
-            whole: whole(&[2]),
-            branches: land.branches[..2].concat(),
-        },
-        Sources {
-            whole: vec![Uuid::from_u128(7)],
-            branches: vec![Uuid::from_u128(8)],
-        },
+        Grants::default(),
+        granted(whole(&[0]), vec![]),
+        granted(whole(&[0, 1, 2]), vec![]),
+        granted(vec![], land.branches[1][..2].to_vec()),
+        granted(vec![], land.branches.concat()),
+        granted(whole(&[0]), land.branches[1][1..4].to_vec()),
+        granted(whole(&[2]), land.branches[..2].concat()),
+        granted(vec![Uuid::from_u128(7)], vec![Uuid::from_u128(8)]),
     ]
 }
 
@@ -276,10 +260,7 @@ async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
         .collect();
     let ids = world.reports(&reports).await;
     let reports: Vec<_> = reports.into_iter().zip(ids).collect();
-    let sources = Sources {
-        whole: vec![organization],
-        branches: vec![],
-    };
+    let sources = Grants::new([organization], []);
     // Just under, and over, the 2,000 of a window.
     for from in [766 - 665, 50] {
         for branch_id in [None, Some(branch)] {
@@ -299,10 +280,7 @@ async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
 #[tokio::test]
 async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_were_there() {
     let land = landscape().await;
-    let sources = Sources {
-        whole: land.organizations.clone(),
-        branches: vec![],
-    };
+    let sources = granted(land.organizations.clone(), vec![]);
     let filter = ListFilter::default();
     let before = expected(&land.reports, &sources, &filter);
     let first = list(&land.world.db, &sources, &filter, None, 30).await.unwrap();

@@ -3,28 +3,23 @@
 use partner_api::{
     db::{
         branches, forms,
-        inspections::{self, Sources, Status},
+        inspections::{self, Status},
         organizations, photos,
     },
-    rules::privacy::PiiMode,
+    directory::Grants,
+    rules::{pdf_key, privacy::PiiMode},
 };
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::world::{Report, World};
 
-fn whole(organization: Uuid) -> Sources {
-    Sources {
-        whole: vec![organization],
-        branches: vec![],
-    }
+fn whole(organization: Uuid) -> Grants {
+    Grants::new([organization], [])
 }
 
-fn restricted(branch: Uuid) -> Sources {
-    Sources {
-        whole: vec![],
-        branches: vec![branch],
-    }
+fn restricted(branch: Uuid) -> Grants {
+    Grants::new([], [(Uuid::nil(), vec![branch])])
 }
 
 #[tokio::test]
@@ -59,18 +54,13 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
         for sources in [whole(one), restricted(mine)] {
             let found = inspections::find(&world.db, &sources, id).await.unwrap();
             assert_eq!(
-                found.map(|found| (found.id, found.pii_mode)),
+                found.map(|found| (found.id(), found.pii_mode())),
                 visible.map(|_| (id, PiiMode::Full))
             );
             let detail = inspections::detail(&world.db, &sources, id).await.unwrap();
             assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
         }
-        for sources in [
-            Sources::default(),
-            whole(other),
-            restricted(second),
-            restricted(foreign),
-        ] {
+        for sources in [Grants::default(), whole(other), restricted(second), restricted(foreign)] {
             assert!(inspections::find(&world.db, &sources, id).await.unwrap().is_none());
             assert!(inspections::detail(&world.db, &sources, id).await.unwrap().is_none());
         }
@@ -104,25 +94,29 @@ async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
     assert_eq!(detail.final_price.to_string(), "2700.00");
     assert_eq!(detail.discount_percent.to_string(), "10.00");
     assert_eq!(
-        (detail.vehicle.plate.as_str(), detail.vehicle.mileage_km),
-        ("34ABC123", 48_210)
+        (
+            detail.pii_mode.plate(&detail.vehicle.plate).as_str(),
+            detail.vehicle.mileage_km
+        ),
+        ("34 ABC 123", 48_210)
     );
     assert_eq!((detail.organization_id, detail.branch_id), (organization, branch));
     assert_eq!((detail.snapshot_mileage_km, detail.currency.as_str()), (48_195, "TRY"));
 }
 
 #[tokio::test]
-async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
+async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_holds() {
     let world = World::new().await;
     let organization = world.organization("one", "FULL").await;
     let branch = world.branch(organization, "A", "Ankara", true).await;
-    for (status, slug, key, found) in [
-        ("PUBLISHED", true, true, true),
-        ("PUBLISHED", false, true, false),
-        ("PUBLISHED", true, false, false),
-        ("ARCHIVED", true, true, false),
-        ("CANCELLED", true, true, false),
-        ("DRAFT", true, true, false),
+    for (status, has_slug, stored, found) in [
+        ("PUBLISHED", true, "current", Some(true)),
+        ("PUBLISHED", true, "older", Some(false)),
+        ("PUBLISHED", true, "none", Some(false)),
+        ("PUBLISHED", false, "current", None),
+        ("ARCHIVED", true, "current", None),
+        ("CANCELLED", true, "current", None),
+        ("DRAFT", true, "current", None),
     ] {
         let report = Report {
             organization,
@@ -132,8 +126,14 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
             lag: 1,
         };
         let id = world.reports(&[report]).await[0];
-        let slug = slug.then(|| id.to_string());
-        let key = key.then(|| format!("reports/{id}.pdf"));
+        let slug = has_slug.then(|| id.to_string());
+        let fingerprint = "SELECT report_fingerprint($1)";
+        let fingerprint: String = world.client.query_one(fingerprint, &[&id]).await.unwrap().get(0);
+        let key = match stored {
+            "current" => Some(pdf_key::fresh(id, &fingerprint)),
+            "older" => Some(format!("reports/{id}.pdf")),
+            _ => None,
+        };
         world
             .client
             .execute(
@@ -142,13 +142,11 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object() {
             )
             .await
             .unwrap();
-        let stored = inspections::pdf_object_key(&world.db, &whole(organization), id)
-            .await
-            .unwrap();
-        assert_eq!(stored, key.filter(|_| found), "{status}");
-        let foreign = inspections::pdf_object_key(&world.db, &Sources::default(), id)
-            .await
-            .unwrap();
+        let pdf = inspections::pdf(&world.db, &whole(organization), id).await.unwrap();
+        assert_eq!(pdf.is_some(), found.is_some(), "{status} {stored}");
+        let current = pdf.and_then(|pdf| pdf.current_key().map(ToOwned::to_owned));
+        assert_eq!(current, key.filter(|_| found == Some(true)), "{status} {stored}");
+        let foreign = inspections::pdf(&world.db, &Grants::default(), id).await.unwrap();
         assert_eq!(foreign, None);
     }
 }
@@ -166,7 +164,11 @@ async fn hidden_photos_never_come_out() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    assert!(photos::list(&world.db, id).await.unwrap().is_empty());
+    let seen = inspections::find(&world.db, &whole(organization), id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(photos::list(&world.db, &seen).await.unwrap().is_empty());
     for (position, kind, shown) in [
         (3, "DAMAGE", true),
         (1, "EXTERIOR", true),
@@ -185,7 +187,7 @@ async fn hidden_photos_never_come_out() {
             .await
             .unwrap();
     }
-    let kinds: Vec<String> = photos::list(&world.db, id)
+    let kinds: Vec<String> = photos::list(&world.db, &seen)
         .await
         .unwrap()
         .into_iter()
@@ -207,7 +209,11 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    assert!(forms::list(&world.db, id).await.unwrap().is_empty());
+    let seen = inspections::find(&world.db, &whole(organization), id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(forms::list(&world.db, &seen).await.unwrap().is_empty());
     world
         .client
         .batch_execute(&format!(
@@ -236,7 +242,7 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         ))
         .await
         .unwrap();
-    let found = forms::list(&world.db, id).await.unwrap();
+    let found = forms::list(&world.db, &seen).await.unwrap();
     let codes: Vec<&str> = found.iter().map(|form| form.code.as_str()).collect();
     assert_eq!(codes, ["TEST_LINE", "BODY", "EMPTY"]);
     let points: Vec<(&str, bool)> = found[0]
@@ -267,18 +273,15 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
         world.branch(other, "B1", "Ankara", true).await,
         world.branch(other, "B2", "Ankara", true).await,
     );
-    let sources = Sources {
-        whole: vec![one],
-        branches: vec![mine],
-    };
-    let listed = organizations::list(&world.db, &[one, other], &sources).await.unwrap();
+    let sources = Grants::new([one], [(other, vec![mine])]);
+    let listed = organizations::list(&world.db, &sources).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
         .map(|found| (found.name.as_str(), found.pii_mode, found.branch_count))
         .collect();
     assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 3)]);
 
-    let list = async |sources: Sources, organization, active, city| -> Vec<Uuid> {
+    let list = async |sources: Grants, organization, active, city| -> Vec<Uuid> {
         let found = branches::list(&world.db, &sources, organization, active, city)
             .await
             .unwrap();
@@ -289,5 +292,5 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
     assert_eq!(list(sources.clone(), one, true, Some("Ankara")).await, [ankara]);
     assert_eq!(list(sources.clone(), one, true, Some("ankara")).await, [] as [Uuid; 0]);
     assert_eq!(list(sources.clone(), other, true, None).await, [mine]);
-    assert_eq!(list(Sources::default(), one, true, None).await, [] as [Uuid; 0]);
+    assert_eq!(list(Grants::default(), one, true, None).await, [] as [Uuid; 0]);
 }

@@ -3,7 +3,8 @@
 use semver::Version;
 use serde_json::{Value, json};
 use spec_gates::Severity::{Addition, Breaking, Wording};
-use spec_gates::{compare, released as read, verdict};
+use spec_gates::accepted::Accepted;
+use spec_gates::{accepted, compare, released as read, verdict};
 
 use crate::contracts::{at, changes_of, check, released, root, small, working};
 
@@ -13,10 +14,36 @@ fn the_working_contract_may_be_released_as_its_version_says() {
     let base = read::newest(&root.join("spec/released")).unwrap();
     let working = read::read(&root.join("spec/partner-api.yaml")).unwrap();
     let changelog = std::fs::read_to_string(root.join("CHANGELOG.md")).unwrap();
-    let changes = compare(&base.document, &working.document);
+    let accepted = accepted::read(&root.join("spec/accepted-changes.yaml")).unwrap();
+    let changes = accepted::accept(compare(&base.document, &working.document), &accepted, &base.version);
+    let changes = changes.unwrap_or_else(|unneeded| panic!("spec/accepted-changes.yaml: {}", unneeded.join("\n")));
     if let Err(objections) = verdict(&changes, &base.version, &working.version, &changelog) {
         panic!("{}", objections.join("\n"));
     }
+}
+
+#[test]
+fn a_breaking_change_is_accepted_at_its_place_and_since_its_version_alone() {
+    let pointer = "/components/schemas/Kind/enum";
+    let changes = || changes_of(&small(), |contract| *at(contract, pointer) = json!(["a", "b", "c"]));
+    assert!(changes().iter().any(|change| change.severity == Breaking));
+    let entry = |pointer: &str| Accepted {
+        base: "1.4.0".to_owned(),
+        pointer: pointer.to_owned(),
+        why: String::new(),
+    };
+    let severities = |base, entries: &[Accepted]| {
+        let changes = accepted::accept(changes(), entries, &base)?;
+        Ok::<_, Vec<String>>(changes.iter().map(|change| change.severity).collect::<Vec<_>>())
+    };
+    let unaccepted = severities(Version::new(1, 4, 0), &[]).unwrap();
+    assert!(unaccepted.contains(&Breaking));
+    let accepted = severities(Version::new(1, 4, 0), &[entry(pointer)]).unwrap();
+    assert_eq!(accepted.len(), unaccepted.len());
+    assert!(!accepted.contains(&Breaking), "{accepted:?}");
+    assert_eq!(severities(Version::new(1, 5, 0), &[entry(pointer)]), Ok(unaccepted));
+    let unneeded = severities(Version::new(1, 4, 0), &[entry("/components/schemas/Item")]).unwrap_err();
+    assert!(unneeded[0].contains("remove the entry"), "{unneeded:?}");
 }
 
 #[test]

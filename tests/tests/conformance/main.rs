@@ -16,6 +16,7 @@ mod inspections {
     mod get_inspection;
     mod get_inspection_forms;
     mod get_inspection_pdf;
+    mod get_inspection_pdf_current;
     mod get_inspection_photos;
     mod list_inspections;
 }
@@ -56,6 +57,7 @@ mod faults {
     mod killed_database;
     mod locked_tables;
     mod nonce_partitions;
+    mod rendering;
     mod replicas;
     mod withdrawn_access;
 }

@@ -52,14 +52,12 @@ async fn behind_a_locked_table_nobody_waits_for_long() {
         .collect();
     let writes = join_all(packages.iter().map(|body| service.measure(&ALPHA, body.clone())));
     let reads = async {
-        // All six connections of the pool wait for the lock.
-        until_they_wait(&service, 6).await;
-        let read = service.get(&ALPHA, ORGANIZATIONS).await;
+        until_they_wait(&service, 1).await;
+        // Only who writes waits.
+        service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
         service.get(&ALPHA, HEALTH).await.assert_status(200);
-        read
     };
-    let (mut answers, read) = join(writes, reads).await;
-    answers.push(read);
+    let (answers, ()) = join(writes, reads).await;
     assert_all_unavailable(&answers, since);
 
     holder.batch_execute("ROLLBACK").await.unwrap();

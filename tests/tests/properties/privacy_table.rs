@@ -7,10 +7,9 @@ mod rows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lopdf::{Document, Object};
-use partner_api::publishing::publish_pdf;
+use partner_api::publishing::{Turn, Worker};
 use partner_api_tests::Service;
 use partner_api_tests::fixture::inspections;
-use report_pdf::Renderer;
 use serde_json::Value;
 
 use rows::{
@@ -317,17 +316,22 @@ async fn a_mode_changes_nothing_but_the_personal_fields() {
 async fn the_pdf_is_no_richer_than_the_mode_allows() {
     let service = Service::start().await;
     plant(&service).await;
-    let renderer = Renderer::new();
+    let context = service.context();
+    let worker = Worker::new(context.pool.clone(), context.storage.clone(), 1);
     for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
-        let context = service.context();
-        publish_pdf(&context.pool, &context.storage, &renderer, report.parse().unwrap())
+        let pdf = target("get_inspection_pdf", organization, report);
+        service
+            .get(&partners[0], &pdf)
             .await
-            .unwrap();
+            .assert_refused(503, "service_unavailable");
+        let rendered = Turn::Rendered {
+            report: report.parse().unwrap(),
+            is_asked: true,
+        };
+        assert_eq!(worker.turn().await.unwrap(), rendered);
         let planted = planted(&service, report).await;
         for key in partners {
-            let answer = service
-                .get(key, &target("get_inspection_pdf", organization, report))
-                .await;
+            let answer = service.get(key, &pdf).await;
             answer.assert_status(200);
             let document = Document::load_mem(&answer.body).unwrap();
             let pages: Vec<u32> = document.get_pages().into_keys().collect();

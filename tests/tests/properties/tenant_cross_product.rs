@@ -27,7 +27,7 @@ struct Inspection {
     organization: String,
     branch: String,
     status: String,
-    has_pdf: bool,
+    has_slug: bool,
     created_at: DateTime<Utc>,
 }
 
@@ -56,7 +56,7 @@ impl World {
             organization: row.get(1),
             branch: row.get(2),
             status: row.get::<_, String>(3).to_lowercase(),
-            has_pdf: row.get(4),
+            has_slug: row.get(4),
             created_at: row.get(5),
         };
         Self {
@@ -72,7 +72,7 @@ impl World {
                 .collect(),
             inspections: query(
                 "SELECT id::text, organization_id::text, branch_id::text, status, \
-                 public_slug IS NOT NULL AND pdf_object_key IS NOT NULL, created_at FROM inspections",
+                 public_slug IS NOT NULL, created_at FROM inspections",
             )
             .await
             .iter()
@@ -172,8 +172,11 @@ async fn single_reports_are_open_as_granted(service: &Service) {
             for report in &world.inspections {
                 let answer = service.get(key, &path(&report.id)).await;
                 let there =
-                    open.contains(&report.id) && (part != "/pdf" || report.status == "published" && report.has_pdf);
-                if there {
+                    open.contains(&report.id) && (part != "/pdf" || report.status == "published" && report.has_slug);
+                if there && part == "/pdf" && answer.status == 503 {
+                    // Not rendered yet: there it is all the same.
+                    answer.assert_refused(503, "service_unavailable");
+                } else if there {
                     answer.assert_status(200);
                 } else {
                     assert_alike(&answer, &never_existed, key);

@@ -4,13 +4,12 @@ use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{
-    Sources,
-    row::{Columns, Status, Vehicle},
-};
+use super::row::{Columns, Status, Vehicle};
 use crate::{
     db::{DbError, connection::Connection, statement::Statement},
-    rules::privacy::PiiMode,
+    directory::Grants,
+    rules::personal::{StoredText, StoredVin},
+    rules::{pdf_key, privacy::PiiMode},
     statement,
 };
 
@@ -42,21 +41,74 @@ statement! {
     visible!()
 );
 
-    /// The object that holds the PDF of a report that has one.
+    /// The PDF of a report that has one, and what the report holds now.
     PDF = concat!(
-    "SELECT i.pdf_object_key FROM inspections i",
+    "SELECT i.id, i.pdf_object_key, report_fingerprint(i.id) FROM inspections i",
     visible!(),
-    " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AND i.pdf_object_key IS NOT NULL"
+    " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL"
 );
 }
 
-/// A report that a partner sees.
+/// The PDF of a report that a partner sees, which may be missing or stale: its key is only had while neither is so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pdf {
+    report: Uuid,
+    object_key: Option<String>,
+    fingerprint: String,
+}
+
+impl Pdf {
+    /// The key of the object to serve, if there is one that was rendered from what the report holds now: privacy mode,
+    /// photos, content.
+    #[must_use]
+    pub fn current_key(&self) -> Option<&str> {
+        self.object_key
+            .as_deref()
+            .filter(|key| pdf_key::is_current(key, self.report, &self.fingerprint))
+    }
+
+    /// The report's id.
+    #[must_use]
+    pub fn report(&self) -> Uuid {
+        self.report
+    }
+
+    /// What it is to be rendered from.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+/// Proof that a partner sees a report: [`find`], which asks for the grants, is the only way to one, and what belongs to the
+/// report is read with it alone.
+///
+/// ```compile_fail,E0451
+/// use partner_api::{db::inspections::Visible, rules::privacy::PiiMode};
+/// let forged = Visible { id: uuid::Uuid::nil(), pii_mode: PiiMode::Full };
+/// ```
+///
+/// ```compile_fail,E0308
+/// async fn forms_of_any_report(client: &partner_api::db::connection::Connection) {
+///     let _ = partner_api::db::forms::list(client, &uuid::Uuid::nil()).await;
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visible {
-    /// Its id.
-    pub id: Uuid,
+    id: Uuid,
+    pii_mode: PiiMode,
+}
+
+impl Visible {
+    /// The report's id.
+    pub fn id(&self) -> Uuid {
+        self.id
+    }
+
     /// How its organisation shows personal data.
-    pub pii_mode: PiiMode,
+    pub fn pii_mode(&self) -> PiiMode {
+        self.pii_mode
+    }
 }
 
 /// A report with all its fields as stored: texts are not scrubbed, plate and VINs not masked.
@@ -101,13 +153,13 @@ pub struct Detail {
     /// The vehicle as registered.
     pub vehicle: Vehicle,
     /// The VIN when it was inspected.
-    pub snapshot_vin: String,
+    pub snapshot_vin: StoredVin,
     /// The mileage when it was inspected, in kilometres.
     pub snapshot_mileage_km: i32,
     /// The inspector's overall text.
-    pub summary: String,
+    pub summary: StoredText,
     /// The inspector's recommendation.
-    pub recommendation: String,
+    pub recommendation: StoredText,
     /// The overall score, 0 to 100.
     pub overall_score: i32,
 }
@@ -115,11 +167,11 @@ pub struct Detail {
 async fn one(
     client: &Connection,
     statement: &'static Statement,
-    sources: &Sources,
+    grants: &Grants,
     id: Uuid,
 ) -> Result<Option<Row>, DbError> {
     client
-        .query_opt(statement, &[&id, &sources.whole, &sources.branches])
+        .query_opt(statement, &[&id, &grants.whole(), &grants.branches()])
         .await
 }
 
@@ -127,43 +179,48 @@ async fn one(
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn find(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Visible>, DbError> {
-    let Some(row) = one(client, FIND, sources, id).await? else {
+pub async fn find(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Visible>, DbError> {
+    let Some(row) = one(client, FIND, grants, id).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);
     Ok(Some(Visible {
         id: columns.take()?,
-        pii_mode: columns.pii_mode()?,
+        pii_mode: columns.take()?,
     }))
 }
 
-/// The key of the object that holds the report's PDF: there is one while the report is published and has its public
-/// slug (contract 3.1).
+/// The report's PDF: a report has one while it is published and has its public slug (REP-8). Whether the stored one
+/// still holds is found by the same statement, whatever was changed and however.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn pdf_object_key(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<String>, DbError> {
-    let Some(row) = one(client, PDF, sources, id).await? else {
+pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Pdf>, DbError> {
+    let Some(row) = one(client, PDF, grants, id).await? else {
         return Ok(None);
     };
-    Columns::of(&row).take()
+    let mut columns = Columns::of(&row);
+    Ok(Some(Pdf {
+        report: columns.take()?,
+        object_key: columns.take()?,
+        fingerprint: columns.take()?,
+    }))
 }
 
 /// The report with this id and all its fields, if the partner sees it.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn detail(client: &Connection, sources: &Sources, id: Uuid) -> Result<Option<Detail>, DbError> {
-    let Some(row) = one(client, DETAIL, sources, id).await? else {
+pub async fn detail(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Detail>, DbError> {
+    let Some(row) = one(client, DETAIL, grants, id).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);
     Ok(Some(Detail {
         id: columns.take()?,
         report_number: columns.take()?,
-        status: columns.status()?,
-        pii_mode: columns.pii_mode()?,
+        status: columns.take()?,
+        pii_mode: columns.take()?,
         organization_id: columns.take()?,
         organization_slug: columns.take()?,
         organization_name: columns.take()?,

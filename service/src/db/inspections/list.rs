@@ -9,12 +9,12 @@ use tokio_postgres::{
 use uuid::Uuid;
 
 use super::{
-    Sources,
     row::{Columns, Status, Vehicle},
     statements::{self, Shapes},
 };
 use crate::{
     db::{DbError, connection::Connection},
+    directory::Grants,
     rules::{cursor::Position, privacy::PiiMode},
 };
 
@@ -87,18 +87,18 @@ pub struct ListPage {
 
 /// The page of at most `limit` reports after `after`, by `created_at` and then id, both descending.
 ///
-/// `sources` is the scope, already narrowed to the organisation if one was asked for. `limit` is 1 to 100.
+/// `grants` are already narrowed to the organisation if one was asked for. `limit` is 1 to 100.
 ///
 /// # Errors
 /// [`DbError`] when a query fails.
 pub async fn list(
     client: &Connection,
-    sources: &Sources,
+    grants: &Grants,
     filter: &ListFilter,
     after: Option<Position>,
     limit: i64,
 ) -> Result<ListPage, DbError> {
-    if sources.is_empty() {
+    if grants.is_empty() {
         return Ok(ListPage::default());
     }
     let (before, before_id) = start(filter, after);
@@ -106,9 +106,10 @@ pub async fn list(
     let published_from = filter.published_from.map(ceiling);
     let published_to = filter.published_to.map(floor);
     let rows = limit + 1;
+    let (whole, branches) = (grants.whole(), grants.branches());
     let mut parameters: Vec<(&(dyn ToSql + Sync), Type)> = vec![
-        (&sources.whole, Type::UUID_ARRAY),
-        (&sources.branches, Type::UUID_ARRAY),
+        (&whole, Type::UUID_ARRAY),
+        (&branches, Type::UUID_ARRAY),
         (&before, Type::TIMESTAMPTZ),
         (&before_id, Type::UUID),
         (&created_from, Type::TIMESTAMPTZ),
@@ -132,7 +133,7 @@ pub async fn list(
     }
     let sql = if filter.branch_id.is_some() {
         shapes.branch
-    } else if i64::try_from(sources.len()).is_ok_and(|sources| sources > rows) {
+    } else if i64::try_from(grants.len()).is_ok_and(|sources| sources > rows) {
         // Not every source can have a row on the page.
         shapes.many
     } else {
@@ -207,14 +208,14 @@ fn item(row: &Row) -> Result<ListItem, DbError> {
         report_number: columns.take()?,
         organization_id: columns.take()?,
         branch_id: columns.take()?,
-        status: columns.status()?,
+        status: columns.take()?,
         package_name: columns.take()?,
         overall_score: columns.take()?,
         final_price: columns.take()?,
         published_at: columns.take()?,
         created_at: columns.take()?,
         vehicle: columns.vehicle()?,
-        pii_mode: columns.pii_mode()?,
+        pii_mode: columns.take()?,
     })
 }
 

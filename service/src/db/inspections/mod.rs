@@ -6,12 +6,10 @@
 mod detail;
 mod list;
 mod row;
-mod sources;
 mod statements;
 
 pub use self::{
-    detail::{Detail, Visible, detail, find, pdf_object_key},
+    detail::{Detail, Pdf, Visible, detail, find, pdf},
     list::{ListFilter, ListItem, ListPage, list},
     row::{Status, Vehicle},
-    sources::Sources,
 };

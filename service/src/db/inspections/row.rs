@@ -2,7 +2,8 @@
 
 use tokio_postgres::{Row, types::FromSql};
 
-use crate::{db::DbError, rules::privacy::PiiMode};
+use crate::db::{DbError, column};
+use crate::rules::personal::{StoredPlate, StoredVin};
 
 /// Reads a row's columns one after the other, in the order of the statement.
 pub(super) struct Columns<'row> {
@@ -23,18 +24,6 @@ impl<'row> Columns<'row> {
         Ok(value)
     }
 
-    /// The next column as a status.
-    pub(super) fn status(&mut self) -> Result<Status, DbError> {
-        let name: &str = self.take()?;
-        Status::from_name(name).ok_or_else(|| unexpected("inspections", "status", name))
-    }
-
-    /// The next column as a mode for personal data.
-    pub(super) fn pii_mode(&mut self) -> Result<PiiMode, DbError> {
-        let name: &str = self.take()?;
-        PiiMode::from_name(name).ok_or_else(|| unexpected("organizations", "pii_mode", name))
-    }
-
     /// The next ten columns as a vehicle.
     pub(super) fn vehicle(&mut self) -> Result<Vehicle, DbError> {
         Ok(Vehicle {
@@ -52,13 +41,6 @@ impl<'row> Columns<'row> {
     }
 }
 
-fn unexpected(table: &'static str, column: &str, name: &str) -> DbError {
-    DbError::Data {
-        table,
-        detail: format!("{column} {name:?}"),
-    }
-}
-
 /// The status of a report that partners see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
@@ -70,24 +52,15 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "PUBLISHED" => Some(Self::Published),
-            "ARCHIVED" => Some(Self::Archived),
-            "CANCELLED" => Some(Self::Cancelled),
-            _ => None,
-        }
-    }
-}
+column! { Status { Published = "PUBLISHED", Archived = "ARCHIVED", Cancelled = "CANCELLED" } }
 
-/// A vehicle as registered, with its personal data as stored: `rules::privacy` decides what of it is shown.
+/// A vehicle as registered, with its personal data as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vehicle {
     /// The plate in normal form.
-    pub plate: String,
+    pub plate: StoredPlate,
     /// The vehicle identification number.
-    pub vin: String,
+    pub vin: StoredVin,
     /// The maker.
     pub brand: String,
     /// The model.

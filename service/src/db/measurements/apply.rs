@@ -1,24 +1,144 @@
-//! Values into a report: which points are written, with which status, and what becomes of the rest.
+//! Measurements into a report: new ones as they arrive, and a waiting one by an inspector's click.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use chrono::{DateTime, Utc};
 use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{Point, SkipReason, Skipped, statements};
-use crate::db::{DbError, thresholds};
-use crate::rules::dyno;
-use crate::rules::threshold::{self, Bounds, PointStatus};
+use super::record::{Columns, Target};
+use super::report::Statements;
+use super::{Applied, Package, Point, array_text, unexpected};
+use crate::db::DbError;
+use crate::rules::newer::Moment;
+use crate::statement;
 
-/// What became of a measurement's points when it was applied.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// Codes written to the report, in their order; the computed `DYNO_RATIO` last.
-    pub applied: Vec<String>,
-    /// Codes not written, and why.
-    pub skipped: Vec<Skipped>,
+statement! {
+    /// Records packages as applied to a report (`$1`), which the transaction has locked.
+    ///
+    /// Rows are written in the order of (partner, external id), as everywhere. Where the `external_id` of one is taken, this
+    /// fails: nothing of the transaction stands then, and each of them is looked at again.
+    pub RECORD_APPLIED = "\
+INSERT INTO measurements (id, partner_id, key_id, organization_id, branch_id, plate, external_id, device_serial,
+                          measured_at, raw, raw_sha256, status, inspection_id, settled_at, point_codes, point_texts,
+                          point_outcomes)
+SELECT s.id, s.partner_id, s.key_id, i.organization_id, i.branch_id, i.plate, s.external_id, s.device_serial,
+       coalesce(s.measured_at, now()), s.raw, s.raw_sha256, 'APPLIED', i.id, now(), s.point_codes::text[],
+       s.point_texts::text[], s.point_outcomes::text[]
+FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::bytea[], $9::bytea[],
+            $10::text[], $11::text[], $12::text[])
+     AS s (id, partner_id, key_id, external_id, device_serial, measured_at, raw, raw_sha256, point_codes, point_texts,
+           point_outcomes)
+CROSS JOIN inspections i
+WHERE i.id = $1
+ORDER BY s.partner_id, s.external_id COLLATE \"C\"";
+}
+
+statement! {
+    /// Locks a waiting measurement (`$1`) and reads its points, wherever they are.
+    pub LOCK_WAITING = "\
+SELECT m.branch_id, m.plate, m.measured_at, m.received_at,
+       CASE WHEN m.point_codes IS NOT NULL THEN m.point_codes
+            ELSE ARRAY(SELECT p.code FROM measurement_points p WHERE p.measurement_id = m.id ORDER BY p.position)
+       END AS codes,
+       CASE WHEN m.point_codes IS NOT NULL THEN m.point_texts::numeric[]
+            ELSE ARRAY(SELECT p.value FROM measurement_points p WHERE p.measurement_id = m.id ORDER BY p.position)
+       END AS values,
+       CASE WHEN m.point_codes IS NOT NULL THEN m.point_texts
+            ELSE ARRAY(SELECT p.value_text FROM measurement_points p WHERE p.measurement_id = m.id ORDER BY p.position)
+       END AS texts
+FROM measurements m
+WHERE m.id = $1 AND m.status = 'PENDING'
+FOR NO KEY UPDATE OF m";
+}
+
+statement! {
+    /// Settles a waiting measurement (`$1`) as applied to a report (`$2`) by an inspector (`$3`), and what became of its points
+    /// (`$4` codes, `$5` texts, `$6` outcomes).
+    pub SETTLE = "\
+UPDATE measurements
+SET status = 'APPLIED', inspection_id = $2, settled_at = now(), settled_by = $3, point_codes = $4, point_texts = $5,
+    point_outcomes = $6
+WHERE id = $1 AND status = 'PENDING'";
+}
+
+/// Begins a transaction that does not wait for long where another one is at work: who asks again later holds no connection
+/// meanwhile.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '100ms'";
+
+/// What became of packages for a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordApplied {
+    /// They are recorded and applied; what became of each, in their order.
+    Applied(Vec<Applied>),
+    /// The report is no longer open for them; nothing has changed.
+    NotOpen,
+}
+
+/// Records packages and applies them to their report, in their order, in a transaction of its own: two round trips.
+///
+/// The report is locked before anything is written. No two of the packages have one external id. The connection is in a
+/// transaction during the call only, unless the error is one of the connection: then it must not be used again.
+///
+/// # Errors
+/// What the database says. Of what it answers nothing was recorded: `lock_not_available` where the report is locked for
+/// longer than 100 ms, `unique_violation` where an external id is taken. An error of the connection says nothing about the
+/// outcome.
+pub async fn record_applied<C: GenericClient>(
+    client: &C,
+    target: &Target,
+    packages: &[&Package],
+) -> Result<RecordApplied, DbError> {
+    let statements = Statements::prepare(client).await?;
+    let record = client.prepare_cached(RECORD_APPLIED.sql()).await?;
+    // Sent together, and worked off in this order.
+    let (begun, report) = futures::join!(client.batch_execute(BEGIN), statements.lock(client, target, false));
+    let mut report = match begun.map_err(DbError::from).and(report) {
+        Ok(Some(report)) => report,
+        other => {
+            client.batch_execute("ROLLBACK").await?;
+            return other.map(|_| RecordApplied::NotOpen);
+        }
+    };
+    let columns = Columns::of(packages);
+    let (mut codes, mut texts, mut outcomes, mut applied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for package in packages {
+        let moment = Moment {
+            measured_at: package.measured_at.unwrap_or(report.now),
+            received_at: report.now,
+        };
+        let decided = report.test_line.take(package.id, moment, &package.points);
+        codes.push(array_text(decided.points.iter().map(|(code, ..)| code.as_str())));
+        texts.push(array_text(decided.points.iter().map(|(_, text, _)| text.as_str())));
+        outcomes.push(array_text(decided.points.iter().map(|(.., outcome)| *outcome)));
+        applied.push(decided.applied);
+    }
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 12] = [
+        &target.inspection_id,
+        &columns.ids,
+        &columns.partner_ids,
+        &columns.key_ids,
+        &columns.external_ids,
+        &columns.device_serials,
+        &columns.measured_at,
+        &columns.raws,
+        &columns.raw_sha256s,
+        &codes,
+        &texts,
+        &outcomes,
+    ];
+    // Behind a statement that failed, this COMMIT is a ROLLBACK.
+    let (recorded, written, committed) = futures::join!(
+        client.execute(&record, &parameters),
+        statements.write_answers(client, &report),
+        client.batch_execute("COMMIT"),
+    );
+    let recorded = recorded?;
+    written?;
+    committed?;
+    if recorded != packages.len() as u64 {
+        return Err(unexpected(format!("{recorded} records of {}", packages.len())));
+    }
+    Ok(RecordApplied::Applied(applied))
 }
 
 /// Applies a waiting measurement to a report, as an inspector does with one click (contract 3.2).
@@ -35,213 +155,57 @@ pub async fn apply<C: GenericClient>(
     inspection_id: Uuid,
     by: &str,
 ) -> Result<Option<Applied>, DbError> {
-    // Measurement before report, as a new measurement takes its locks: two that meet cannot wait for each other.
-    let statement = client.prepare_cached(statements::LOCK_WAITING).await?;
+    let statement = client.prepare_cached(LOCK_WAITING.sql()).await?;
     let Some(waiting) = client.query_opt(&statement, &[&measurement_id]).await? else {
         return Ok(None);
     };
-    let (branch_id, plate): (Uuid, String) = (waiting.try_get(0)?, waiting.try_get(1)?);
-    let statement = client.prepare_cached(statements::LOCK_REPORT).await?;
-    if client
-        .query_opt(&statement, &[&inspection_id, &branch_id, &plate])
-        .await?
-        .is_none()
-    {
+    let target = Target {
+        inspection_id,
+        branch_id: waiting.try_get("branch_id")?,
+        plate: waiting.try_get("plate")?,
+    };
+    let moment = Moment {
+        measured_at: waiting.try_get::<_, DateTime<Utc>>("measured_at")?,
+        received_at: waiting.try_get("received_at")?,
+    };
+    let codes: Vec<String> = waiting.try_get("codes")?;
+    let values: Vec<Decimal> = waiting.try_get("values")?;
+    let texts: Vec<String> = waiting.try_get("texts")?;
+    let points: Vec<Point> = codes
+        .into_iter()
+        .zip(values)
+        .zip(texts)
+        .map(|((code, value), text)| Point { code, value, text })
+        .collect();
+    let statements = Statements::prepare(client).await?;
+    let Some(mut report) = statements.lock(client, &target, true).await? else {
         return Ok(None);
-    }
-    let statement = client.prepare_cached(statements::POINTS).await?;
-    let points = client.query(&statement, &[&measurement_id]).await?;
-    let points = points.iter().map(Point::from_row).collect::<Result<Vec<_>, _>>()?;
-    apply_points(client, measurement_id, inspection_id, &points, Some(by))
-        .await
-        .map(Some)
+    };
+    let decided = report.test_line.take(measurement_id, moment, &points);
+    settle(client, measurement_id, inspection_id, by, &decided.points).await?;
+    statements.write_answers(client, &report).await?;
+    Ok(Some(decided.applied))
 }
 
-/// Applies the points of a waiting measurement to a report that the transaction has locked.
-pub(super) async fn apply_points<C: GenericClient>(
+async fn settle<C: GenericClient>(
     client: &C,
     measurement_id: Uuid,
     inspection_id: Uuid,
-    points: &[Point],
-    by: Option<&str>,
-) -> Result<Applied, DbError> {
-    let template = read_template(client, inspection_id, points).await?;
-    let decisions = decide(points, &template);
-    write(client, measurement_id, inspection_id, template.id, &decisions, by).await?;
-
-    let mut result = Applied::default();
-    let mut skipped_codes = BTreeSet::new();
-    for decision in decisions {
-        match decision.outcome {
-            Ok(_) => result.applied.push(decision.point.code),
-            // A code is skipped once, though a device may have sent the computed one.
-            Err(reason) if skipped_codes.insert(decision.point.code.clone()) => {
-                result.skipped.push(Skipped {
-                    code: decision.point.code,
-                    reason,
-                });
-            }
-            Err(_) => {}
-        }
-    }
-    Ok(result)
-}
-
-/// The part of a report's test-line template that concerns a measurement.
-#[derive(Debug, Default)]
-struct Template {
-    /// Nil when the organisation has no test-line form, or the form none of the points.
-    id: Uuid,
-    points: BTreeMap<String, TemplatePoint>,
-    /// The vehicle's registered factory power, in HP.
-    factory_power_hp: Option<Decimal>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct TemplatePoint {
-    id: Uuid,
-    bounds: Option<Bounds>,
-}
-
-/// A point, and its answer or the reason why it has none.
-#[derive(Debug)]
-struct Decision {
-    point: Point,
-    outcome: Result<(Uuid, PointStatus), SkipReason>,
-}
-
-async fn read_template<C: GenericClient>(
-    client: &C,
-    inspection_id: Uuid,
-    points: &[Point],
-) -> Result<Template, DbError> {
-    let codes: Vec<&str> = points
-        .iter()
-        .map(|point| point.code.as_str())
-        .chain([dyno::RATIO])
-        .collect();
-    let statement = client.prepare_cached(statements::TEST_LINE_POINTS).await?;
-    let mut template = Template::default();
-    for row in client.query(&statement, &[&inspection_id, &codes]).await? {
-        template.id = row.try_get("template_id")?;
-        template.factory_power_hp = row.try_get("factory_power_hp")?;
-        template.points.insert(row.try_get("code")?, template_point(&row)?);
-    }
-    Ok(template)
-}
-
-fn template_point(row: &Row) -> Result<TemplatePoint, DbError> {
-    let bounds = match row.try_get("has_bounds")? {
-        true => Some(thresholds::bounds(row)?),
-        false => None,
-    };
-    Ok(TemplatePoint {
-        id: row.try_get("point_id")?,
-        bounds,
-    })
-}
-
-/// Decides each point, and computes `DYNO_RATIO` after them (contract 2.10, rules 2 to 4).
-///
-/// The ratio is decided as if it had been sent, but for a template without the point: then nobody asked for it, and it is
-/// left out without a word.
-fn decide(points: &[Point], template: &Template) -> Vec<Decision> {
-    let outcome = |point: &Point| {
-        let known = template.points.get(&point.code).ok_or(SkipReason::UnknownPoint)?;
-        let status = threshold::status(point.value, known.bounds.as_ref()).ok_or(SkipReason::NoStatus)?;
-        Ok((known.id, status))
-    };
-    let mut decisions: Vec<Decision> = points
-        .iter()
-        .map(|point| Decision {
-            // A device does not send the ratio: to it the point is unknown.
-            outcome: if point.code == dyno::RATIO {
-                Err(SkipReason::UnknownPoint)
-            } else {
-                outcome(point)
-            },
-            point: point.clone(),
-        })
-        .collect();
-    let measured = points.iter().find(|point| point.code == dyno::MEASURED_HP);
-    if let (Some(measured), Some(factory), true) = (
-        measured,
-        template.factory_power_hp,
-        template.points.contains_key(dyno::RATIO),
-    ) && let Some(value) = dyno::ratio(measured.value, factory)
-    {
-        let point = Point {
-            code: dyno::RATIO.to_string(),
-            value,
-            text: value.to_string(),
-        };
-        decisions.push(Decision {
-            outcome: outcome(&point),
-            point,
-        });
-    }
-    decisions
-}
-
-async fn write<C: GenericClient>(
-    client: &C,
-    measurement_id: Uuid,
-    inspection_id: Uuid,
-    template_id: Uuid,
-    decisions: &[Decision],
-    by: Option<&str>,
+    by: &str,
+    points: &[(String, String, &'static str)],
 ) -> Result<(), DbError> {
-    let (mut point_ids, mut status_codes, mut labels, mut severities, mut numbers) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut codes, mut values, mut texts, mut outcomes, mut positions) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::<i32>::new());
-    let mut sent = BTreeSet::new();
-    for (decision, position) in decisions.iter().zip(1..) {
-        if let Ok((point_id, status)) = decision.outcome {
-            point_ids.push(point_id);
-            status_codes.push(status.code());
-            labels.push(status.label());
-            severities.push(status.severity());
-            numbers.push(decision.point.value);
-        }
-        // Where a device sent the computed point, what it sent stays in the record.
-        if sent.insert(decision.point.code.as_str()) {
-            codes.push(decision.point.code.as_str());
-            values.push(decision.point.value);
-            texts.push(decision.point.text.as_str());
-            outcomes.push(decision.outcome.map_or_else(SkipReason::as_str, |_| "applied"));
-            positions.push(position);
-        }
-    }
-    let form_id = Uuid::now_v7();
-    let statement = client.prepare_cached(statements::APPLY).await?;
+    let codes: Vec<&str> = points.iter().map(|(code, ..)| code.as_str()).collect();
+    let texts: Vec<&str> = points.iter().map(|(_, text, _)| text.as_str()).collect();
+    let outcomes: Vec<&str> = points.iter().map(|(.., outcome)| *outcome).collect();
+    let statement = client.prepare_cached(SETTLE.sql()).await?;
     let settled = client
         .execute(
             &statement,
-            &[
-                &measurement_id,
-                &inspection_id,
-                &form_id,
-                &template_id,
-                &point_ids,
-                &status_codes,
-                &labels,
-                &severities,
-                &numbers,
-                &codes,
-                &values,
-                &texts,
-                &outcomes,
-                &positions,
-                &by,
-            ],
+            &[&measurement_id, &inspection_id, &by, &codes, &texts, &outcomes],
         )
         .await?;
     match settled {
         1 => Ok(()),
-        _ => Err(DbError::Data {
-            table: "measurements",
-            detail: format!("{measurement_id} no longer waits"),
-        }),
+        _ => Err(unexpected(format!("{measurement_id} no longer waits"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{not_found, vehicle};
 use crate::context::Context;
-use crate::db::inspections::{self, Detail, Sources};
+use crate::db::inspections::{self, Detail};
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::GetInspectionResponse;
@@ -23,7 +23,7 @@ pub async fn handle(
 ) -> Result<GetInspectionResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
-    let detail = inspections::detail(&client, &Sources::of(&caller.scope), id)
+    let detail = inspections::detail(&client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)?;
     Ok(GetInspectionResponse::Ok(inspection(
@@ -113,8 +113,8 @@ mod tests {
             payment_type: "CARD".to_owned(),
             currency: "TRY".to_owned(),
             vehicle: Vehicle {
-                plate: "34ABC123".to_owned(),
-                vin: "WVWZZZ1JZ3W386752".to_owned(),
+                plate: "34ABC123".to_owned().into(),
+                vin: "WVWZZZ1JZ3W386752".to_owned().into(),
                 brand: "Volkswagen".to_owned(),
                 model: "Golf".to_owned(),
                 year: 2021,
@@ -124,10 +124,10 @@ mod tests {
                 color: "Beyaz".to_owned(),
                 mileage_km: 48_210,
             },
-            snapshot_vin: "WVWZZZ1JZ3W386752".to_owned(),
+            snapshot_vin: "WVWZZZ1JZ3W386752".to_owned().into(),
             snapshot_mileage_km: 48_195,
-            summary: "Sahibi 0532 123 45 67".to_owned(),
-            recommendation: "TC 12345678901".to_owned(),
+            summary: "Sahibi 0532 123 45 67".to_owned().into(),
+            recommendation: "TC 12345678901".to_owned().into(),
             overall_score: 84,
         }
     }

@@ -25,13 +25,13 @@ pub async fn handle(
 ) -> Result<GetInspectionFormsResponse, ApiError> {
     let client = context.db(caller).await?;
     let inspection = visible(&client, caller, &path.id).await?;
-    let found = forms::list(&client, inspection.id).await?;
+    let found = forms::list(&client, &inspection).await?;
     let forms = found
         .into_iter()
-        .map(|found| form(found, inspection.pii_mode))
+        .map(|found| form(found, inspection.pii_mode()))
         .collect();
     Ok(GetInspectionFormsResponse::Ok(InspectionForms {
-        inspection_id: inspection.id,
+        inspection_id: inspection.id(),
         forms,
     }))
 }
@@ -93,7 +93,7 @@ mod tests {
                 status_label: "İyi".to_owned(),
                 severity: "NONE".to_owned(),
                 numeric_value: Some(Decimal::new(2850, 3)),
-                note: note.to_owned(),
+                note: note.to_owned().into(),
             }),
         }
     }
@@ -104,7 +104,7 @@ mod tests {
             code: "TEST_LINE".to_owned(),
             name: "Test hattı".to_owned(),
             score_category: "MECHANICAL".to_owned(),
-            general_note: "Arayan 0532 123 45 67".to_owned(),
+            general_note: "Arayan 0532 123 45 67".to_owned().into(),
             points: vec![answered("TC 12345678901")],
         };
         for mode in [PiiMode::None, PiiMode::Masked] {

@@ -1,9 +1,10 @@
 //! `GET /api/v1/partner/inspections/{id}/pdf`: the report as the customer sees it, streamed from storage
-//! (contract 3.1, 4).
+//! (REP-8).
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use dropshot::Body;
@@ -13,19 +14,25 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{not_found, storage_failed};
 use crate::context::Context;
-use crate::db::inspections::{self, Sources};
+use crate::db::connection::Connection;
+use crate::db::inspections::{self, Pdf};
+use crate::db::renderings;
 use crate::error::ApiError;
 use crate::front_door::Caller;
+use crate::generated::errors::ErrorCode;
 use crate::generated::responses::GetInspectionPdfResponse;
 use crate::generated::types::GetInspectionPdfPath;
 use crate::rules::id;
 use crate::storage::{StorageError, StoredObject};
 
+/// After how long a partner asks again for what is being rendered: a renderer looks for work every second.
+const RENDERED_AFTER: Duration = Duration::from_secs(2);
+
 /// Answers the PDF of a published report that has its public slug.
 ///
 /// # Errors
 /// `not_found`, with the same message as for a report that does not exist, when there is no such PDF;
-/// `service_unavailable` when the database or the storage is out of reach.
+/// `service_unavailable` while it is rendered, and when the database or the storage is out of reach.
 pub async fn handle(
     context: &Context,
     caller: &Caller,
@@ -33,17 +40,38 @@ pub async fn handle(
 ) -> Result<GetInspectionPdfResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
-    let key = inspections::pdf_object_key(&client, &Sources::of(&caller.scope), id)
+    let pdf = inspections::pdf(&client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)?;
+    let Some(key) = pdf.current_key() else {
+        return Err(rendered_later(&client, &pdf).await);
+    };
     // A slow reader must not hold a connection of the pool.
     drop(client);
-    let object = context
-        .storage
-        .stream(&key)
-        .await
-        .map_err(|error| storage_failed(&error))?;
+    let object = match context.storage.stream(key).await {
+        Ok(object) => object,
+        Err(StorageError::NotFound(_)) => {
+            tracing::error!(report = %pdf.report(), "the storage has lost a PDF; it is rendered again");
+            return Err(rendered_later(&context.db(caller).await?, &pdf).await);
+        }
+        Err(error) => return Err(storage_failed(&error)),
+    };
     Ok(GetInspectionPdfResponse::Ok(Body::wrap(ObjectBody::from(object))))
+}
+
+/// Has the PDF rendered, and the answer until it is.
+async fn rendered_later(client: &Connection, pdf: &Pdf) -> ApiError {
+    if let Err(error) = renderings::ask(client, pdf).await {
+        // The partner's next request asks again.
+        tracing::warn!(report = %pdf.report(), %error, "a PDF could not be asked for");
+    }
+    ApiError {
+        retry_after: Some(RENDERED_AFTER),
+        ..ApiError::new(
+            ErrorCode::ServiceUnavailable,
+            "the report's PDF is being rendered; try again after Retry-After",
+        )
+    }
 }
 
 /// A stored object as a response's body; its size becomes `Content-Length`.

@@ -21,14 +21,14 @@ pub async fn handle(
 ) -> Result<GetInspectionPhotosResponse, ApiError> {
     let client = context.db(caller).await?;
     let inspection = visible(&client, caller, &path.id).await?;
-    let found = photos::list(&client, inspection.id).await?;
+    let found = photos::list(&client, &inspection).await?;
     drop(client);
     let mut photos = Vec::with_capacity(found.len());
     for row in found {
-        photos.push(photo(context, row, inspection.pii_mode).await?);
+        photos.push(photo(context, row, inspection.pii_mode()).await?);
     }
     Ok(GetInspectionPhotosResponse::Ok(InspectionPhotos {
-        inspection_id: inspection.id,
+        inspection_id: inspection.id(),
         photos,
     }))
 }

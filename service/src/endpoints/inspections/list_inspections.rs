@@ -1,11 +1,13 @@
 //! `GET /api/v1/partner/inspections`: the reports open to the partner, newest first, in pages (contract 4.1).
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 
 use super::vehicle;
 use crate::context::Context;
-use crate::db::inspections::{self, ListFilter, ListItem, ListPage, Sources};
-use crate::directory::Scope;
+use crate::db::inspections::{self, ListFilter, ListItem, ListPage};
+use crate::directory::Grants;
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::ListInspectionsResponse;
@@ -28,7 +30,7 @@ pub async fn handle(
         ("published_to", query.published_to),
     )?;
     in_order(("created_from", query.created_from), ("created_to", query.created_to))?;
-    let partner = caller.scope.partner_id;
+    let partner = caller.key.partner.id;
     let digest = digest(&query);
     let cursors = CursorSealer::new(&context.cursor_key);
     let after = match &query.cursor {
@@ -40,11 +42,11 @@ pub async fn handle(
             )
         })?),
     };
-    let page = match narrowed(&caller.scope, &query) {
-        Some((sources, filter)) if !sources.is_empty() => {
+    let page = match narrowed(caller.grants(), &query) {
+        Some((grants, filter)) if !grants.is_empty() => {
             inspections::list(
                 &context.db(caller).await?,
-                &sources,
+                &grants,
                 &filter,
                 after,
                 i64::from(query.limit),
@@ -97,11 +99,12 @@ fn digest(query: &ListInspectionsQuery) -> FilterDigest {
     ])
 }
 
-/// The part of the scope and the filter that a request asks for; `None` when an id in it cannot name anything.
-fn narrowed(scope: &Scope, query: &ListInspectionsQuery) -> Option<(Sources, ListFilter)> {
-    let sources = match &query.organization_id {
-        None => Sources::of(scope),
-        Some(organization) => Sources::of_organization(scope, id::parse(organization)?),
+/// The part of the grants and the filter that a request asks for; `None` when it asks for what is not open to the partner,
+/// or an id in it cannot name anything.
+fn narrowed<'g>(grants: &'g Grants, query: &ListInspectionsQuery) -> Option<(Cow<'g, Grants>, ListFilter)> {
+    let grants = match &query.organization_id {
+        None => Cow::Borrowed(grants),
+        Some(organization) => Cow::Owned(grants.of_organization(id::parse(organization)?)?),
     };
     let branch_id = match &query.branch_id {
         None => None,
@@ -115,7 +118,7 @@ fn narrowed(scope: &Scope, query: &ListInspectionsQuery) -> Option<(Sources, Lis
         created_from: query.created_from,
         created_to: query.created_to,
     };
-    Some((sources, filter))
+    Some((grants, filter))
 }
 
 fn item(row: ListItem) -> InspectionListItem {
@@ -139,7 +142,6 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::directory::Grant;
 
     fn query() -> ListInspectionsQuery {
         ListInspectionsQuery {
@@ -155,29 +157,9 @@ mod tests {
         }
     }
 
-    fn scope() -> Scope {
-        Scope {
-            partner_id: Uuid::from_u128(1),
-            partner_name: "alpha".to_owned(),
-            grants: vec![
-                Grant {
-                    organization_id: Uuid::from_u128(10),
-                    branches: None,
-                },
-                Grant {
-                    organization_id: Uuid::from_u128(20),
-                    branches: Some(vec![Uuid::from_u128(21)]),
-                },
-            ],
-        }
-    }
-
-    fn sources(organization: Uuid) -> Option<Sources> {
-        let query = ListInspectionsQuery {
-            organization_id: Some(organization.to_string()),
-            ..query()
-        };
-        narrowed(&scope(), &query).map(|(sources, _)| sources)
+    fn grants() -> Grants {
+        let restricted = (Uuid::from_u128(20), vec![Uuid::from_u128(21)]);
+        Grants::new([Uuid::from_u128(10)], [restricted])
     }
 
     #[test]
@@ -191,18 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn an_organization_narrows_the_scope_to_what_is_granted_of_it() {
-        let whole = Sources {
-            whole: vec![Uuid::from_u128(10)],
-            branches: vec![],
+    fn an_organization_that_is_not_open_gives_nothing() {
+        let asking = |organization: u128| ListInspectionsQuery {
+            organization_id: Some(Uuid::from_u128(organization).to_string()),
+            ..query()
         };
-        assert_eq!(sources(Uuid::from_u128(10)), Some(whole));
-        let restricted = Sources {
-            whole: vec![],
-            branches: vec![Uuid::from_u128(21)],
-        };
-        assert_eq!(sources(Uuid::from_u128(20)), Some(restricted));
-        assert_eq!(sources(Uuid::from_u128(30)), Some(Sources::default()));
+        let grants = grants();
+        let (narrowed_to, _) = narrowed(&grants, &asking(20)).unwrap();
+        assert_eq!(narrowed_to.branches(), [Uuid::from_u128(21)]);
+        assert_eq!(narrowed(&grants, &asking(30)), None);
     }
 
     #[test]
@@ -212,12 +191,12 @@ mod tests {
                 organization_id: Some(text.to_owned()),
                 ..query()
             };
-            assert_eq!(narrowed(&scope(), &by_organization), None);
+            assert_eq!(narrowed(&grants(), &by_organization), None);
             let by_branch = ListInspectionsQuery {
                 branch_id: Some(text.to_owned()),
                 ..query()
             };
-            assert_eq!(narrowed(&scope(), &by_branch), None);
+            assert_eq!(narrowed(&grants(), &by_branch), None);
         }
     }
 

@@ -7,7 +7,7 @@ pub mod get_inspection_photos;
 pub mod list_inspections;
 
 use crate::db::connection::Connection;
-use crate::db::inspections::{self, Sources, Status, Visible};
+use crate::db::inspections::{self, Status, Visible};
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::types::{self, InspectionStatus};
@@ -23,7 +23,7 @@ fn not_found() -> ApiError {
 /// The report that a path names, if the partner sees it; else [`not_found`].
 async fn visible(client: &Connection, caller: &Caller, id: &str) -> Result<Visible, ApiError> {
     let id = id::parse(id).ok_or_else(not_found)?;
-    inspections::find(client, &Sources::of(&caller.scope), id)
+    inspections::find(client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)
 }

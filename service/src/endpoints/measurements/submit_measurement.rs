@@ -2,15 +2,17 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
 
 use crate::context::Context;
-use crate::db::measurements::{self, BranchMatch, NewMeasurement, Point, Replay, Skipped, Submitted};
+use crate::db::measurements::{self, Package, Point, Replay, Skipped};
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::SubmitMeasurementResponse;
 use crate::generated::types::{
     Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus, SkipReason, SkippedPoint,
 };
+use crate::recorder::{Outcome, RecordError};
 use crate::rules::branch_code;
 use crate::rules::plate::Plate;
 
@@ -18,9 +20,6 @@ use crate::rules::plate::Plate;
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(300);
 
 /// Records a package and answers what became of it.
-///
-/// The package, its values in the report and the request's nonce are one transaction: it is committed here, or the front
-/// door keeps the nonce alone.
 ///
 /// # Errors
 /// `invalid_request` for a plate, a time or an ambiguous branch code; `not_found` for a branch code that finds nothing in
@@ -33,54 +32,35 @@ pub async fn handle(
 ) -> Result<SubmitMeasurementResponse, ApiError> {
     let plate = Plate::parse(&body.plate).map_err(|problem| ApiError::invalid_request(format!("plate: {problem}")))?;
     check_measured_at(body.measured_at, Utc::now())?;
-
-    let mut client = context.pool.get().await.map_err(crate::db::DbError::from)?;
-    let transaction = client.transaction().await.map_err(crate::db::DbError::from)?;
-    let scope = &caller.scope;
-    let branch = measurements::find_branch(
-        &transaction,
-        &branch_code::folded(&body.branch_code),
-        &scope.whole_organizations(),
-        &scope.restricted_branches(),
-    )
-    .await?;
-    let branch = match branch {
-        BranchMatch::One(branch) => branch,
-        BranchMatch::None => {
-            return Err(ApiError::not_found(
-                "branch_code: no active branch with this code is open to you; see the branches endpoint for the codes",
-            ));
-        }
-        BranchMatch::Several => {
-            return Err(ApiError::invalid_request(
-                "branch_code: more than one branch open to you has this code; ask the operator for a code of its own",
-            ));
-        }
-    };
-    let points: Vec<Point> = body
-        .measurements
-        .into_iter()
-        .map(|(code, number)| Point {
-            code,
-            value: number.value,
-            text: number.text,
-        })
-        .collect();
-    let new = NewMeasurement {
-        partner_id: scope.partner_id,
-        key_id: &caller.key.id,
-        branch,
-        plate: &plate,
-        external_id: body.external_id.as_deref(),
-        device_serial: body.device_serial.as_deref(),
+    let points = body.measurements.into_iter().map(|(code, number)| Point {
+        code,
+        value: number.value,
+        text: number.text,
+    });
+    let package = Package {
+        id: Uuid::now_v7(),
+        partner_id: caller.key.partner.id,
+        key_id: caller.key.id.to_string(),
+        branch_code: branch_code::folded(&body.branch_code),
+        plate: plate.clone(),
+        external_id: body.external_id,
+        device_serial: body.device_serial,
         measured_at: body.measured_at,
-        raw: &raw,
-        points: &points,
+        raw,
+        points: points.collect(),
     };
-    let submitted = measurements::submit(&transaction, &new).await?;
-    // A commit whose outcome nobody knows is answered 503: the partner learns it by sending the same external_id again.
-    transaction.commit().await.map_err(crate::db::DbError::from)?;
-    Ok(answer(submitted, plate))
+    let outcome = context.recorder.submit(package).await.map_err(unrecorded)?;
+    answer(outcome, plate)
+}
+
+/// What is not certain is answered 503: the partner learns it by sending the same external_id again.
+fn unrecorded(error: RecordError) -> ApiError {
+    if error.is_unavailable() {
+        tracing::warn!(%error, "a measurement could not be recorded");
+        return ApiError::unavailable();
+    }
+    tracing::error!(%error, "recording a measurement failed");
+    ApiError::internal()
 }
 
 /// Refuses a time that lies further ahead than clocks may differ.
@@ -96,9 +76,19 @@ fn check_measured_at(measured_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> 
     }
 }
 
-fn answer(submitted: Submitted, plate: Plate) -> SubmitMeasurementResponse {
-    match submitted {
-        Submitted::Recorded { id, applied } => {
+fn answer(outcome: Outcome, plate: Plate) -> Result<SubmitMeasurementResponse, ApiError> {
+    Ok(match outcome {
+        Outcome::UnknownBranch => {
+            return Err(ApiError::not_found(
+                "branch_code: no active branch with this code is open to you; see the branches endpoint for the codes",
+            ));
+        }
+        Outcome::AmbiguousBranch => {
+            return Err(ApiError::invalid_request(
+                "branch_code: more than one branch open to you has this code; ask the operator for a code of its own",
+            ));
+        }
+        Outcome::Recorded { id, applied } => {
             let (status, inspection_id, applied) = match applied {
                 Some((inspection_id, applied)) => (MeasurementStatus::Applied, Some(inspection_id), applied),
                 None => (MeasurementStatus::Pending, None, measurements::Applied::default()),
@@ -112,10 +102,11 @@ fn answer(submitted: Submitted, plate: Plate) -> SubmitMeasurementResponse {
                     applied_points: Some(applied.applied),
                     skipped_points: skipped_points(applied.skipped),
                     idempotent_replay: false,
+                    payload_mismatch: None,
                 },
             })
         }
-        Submitted::Replayed(Replay {
+        Outcome::Replayed(Replay {
             id,
             status,
             plate,
@@ -136,11 +127,12 @@ fn answer(submitted: Submitted, plate: Plate) -> SubmitMeasurementResponse {
                     applied_points: None,
                     skipped_points: skipped_points(skipped),
                     idempotent_replay: true,
+                    payload_mismatch: (!same_raw).then_some(true),
                 },
             },
             x_idempotency_payload_mismatch: (!same_raw).then(|| "true".to_string()),
         },
-    }
+    })
 }
 
 /// The list as partners see it: there only when it has something to say.
@@ -149,10 +141,7 @@ fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
         .into_iter()
         .map(|Skipped { code, reason }| SkippedPoint {
             code,
-            reason: match reason {
-                measurements::SkipReason::UnknownPoint => SkipReason::UnknownPoint,
-                measurements::SkipReason::NoStatus => SkipReason::NoStatus,
-            },
+            reason: SkipReason(reason.word().to_owned()),
         })
         .collect();
     (!points.is_empty()).then_some(points)
@@ -160,8 +149,6 @@ fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
 
     #[test]
@@ -185,7 +172,8 @@ mod tests {
     fn a_pending_answer_has_no_points_and_no_report() {
         let id = Uuid::now_v7();
         let plate = Plate::parse("34 abc 123").expect("a plate");
-        let SubmitMeasurementResponse::Created(body) = answer(Submitted::Recorded { id, applied: None }, plate) else {
+        let Ok(SubmitMeasurementResponse::Created(body)) = answer(Outcome::Recorded { id, applied: None }, plate)
+        else {
             panic!("201 expected");
         };
         assert_eq!(
@@ -213,10 +201,10 @@ mod tests {
             skipped,
             same_raw: false,
         };
-        let SubmitMeasurementResponse::Ok {
+        let Ok(SubmitMeasurementResponse::Ok {
             body,
             x_idempotency_payload_mismatch,
-        } = answer(Submitted::Replayed(replay), plate)
+        }) = answer(Outcome::Replayed(replay), plate)
         else {
             panic!("200 expected");
         };
@@ -226,6 +214,7 @@ mod tests {
             serde_json::json!({"data": {
                 "measurement_id": id, "status": "applied", "plate": "34ABC123", "inspection_id": report,
                 "skipped_points": [{"code": "X", "reason": "unknown_point"}], "idempotent_replay": true,
+                "payload_mismatch": true,
             }})
         );
     }

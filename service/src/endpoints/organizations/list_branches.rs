@@ -3,7 +3,6 @@
 
 use crate::context::Context;
 use crate::db::branches;
-use crate::db::inspections::Sources;
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::ListBranchesResponse;
@@ -21,12 +20,11 @@ pub async fn handle(
     path: ListBranchesPath,
     query: ListBranchesQuery,
 ) -> Result<ListBranchesResponse, ApiError> {
-    let organization = id::parse(&path.org_id)
-        .filter(|organization| caller.scope.grant(*organization).is_some())
-        .ok_or_else(|| ApiError::not_found("no such organization"))?;
+    let no_such = || ApiError::not_found("no such organization");
+    let organization = id::parse(&path.org_id).ok_or_else(no_such)?;
+    let grants = caller.grants().of_organization(organization).ok_or_else(no_such)?;
     let client = context.db(caller).await?;
-    let sources = Sources::of_organization(&caller.scope, organization);
-    let found = branches::list(&client, &sources, organization, query.active, query.city.as_deref()).await?;
+    let found = branches::list(&client, &grants, organization, query.active, query.city.as_deref()).await?;
     let data = found
         .into_iter()
         .map(|branch| Branch {

@@ -1,9 +1,6 @@
 //! `GET /api/v1/partner/organizations`: the organisations open to the partner (contract 2.3).
 
-use uuid::Uuid;
-
 use crate::context::Context;
-use crate::db::inspections::Sources;
 use crate::db::organizations;
 use crate::error::ApiError;
 use crate::front_door::Caller;
@@ -15,12 +12,12 @@ use crate::generated::types::{Organization, OrganizationList};
 /// # Errors
 /// `service_unavailable` when the database is out of reach.
 pub async fn handle(context: &Context, caller: &Caller) -> Result<ListOrganizationsResponse, ApiError> {
-    let granted: Vec<Uuid> = caller.scope.grants.iter().map(|grant| grant.organization_id).collect();
-    if granted.is_empty() {
+    let grants = caller.grants();
+    if grants.organizations().is_empty() {
         return Ok(ListOrganizationsResponse::Ok(OrganizationList { data: Vec::new() }));
     }
     let client = context.db(caller).await?;
-    let found = organizations::list(&client, &granted, &Sources::of(&caller.scope)).await?;
+    let found = organizations::list(&client, grants).await?;
     let data = found
         .into_iter()
         .map(|organization| Organization {

@@ -1,11 +1,11 @@
-//! Measurements and their points.
+//! Measurements with their points.
 
 use deadpool_postgres::Transaction;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::{Copy, position};
+use super::Copy;
 use crate::db::DbError;
 use crate::sandbox::data::Dataset;
 
@@ -33,11 +33,18 @@ pub async fn measurements(
         ("inspection_id", Type::UUID),
         ("settled_at", Type::TIMESTAMPTZ),
         ("settled_by", Type::TEXT),
+        ("point_codes", Type::TEXT_ARRAY),
+        ("point_texts", Type::TEXT_ARRAY),
+        ("point_outcomes", Type::TEXT_ARRAY),
     ];
     let mut copy = Copy::into(transaction, "measurements", &columns).await?;
     for row in &data.measurements {
         let branch = &data.branches[row.branch];
         let digest = Sha256::digest(&row.raw).to_vec();
+        let codes: Vec<_> = row.points.iter().map(|point| point.code).collect();
+        let texts: Vec<_> = row.points.iter().map(|point| point.value.to_string()).collect();
+        // Of one that waits or was ignored nothing is decided.
+        let outcomes: Option<Vec<_>> = row.points.iter().map(|point| point.outcome).collect();
         copy.row(&[
             &row.id,
             &partner,
@@ -55,32 +62,11 @@ pub async fn measurements(
             &row.inspection.map(|inspection| data.inspections[inspection].id),
             &row.settled_at,
             &row.settled_by,
+            &codes,
+            &texts,
+            &outcomes,
         ])
         .await?;
-    }
-    copy.finish().await?;
-    let columns = [
-        ("measurement_id", Type::UUID),
-        ("code", Type::TEXT),
-        ("value", Type::NUMERIC),
-        ("value_text", Type::TEXT),
-        ("outcome", Type::TEXT),
-        ("position", Type::INT4),
-    ];
-    let mut copy = Copy::into(transaction, "measurement_points", &columns).await?;
-    for measurement in &data.measurements {
-        for (index, row) in measurement.points.iter().enumerate() {
-            let text = row.value.to_string();
-            copy.row(&[
-                &measurement.id,
-                &row.code,
-                &row.value,
-                &text,
-                &row.outcome,
-                &position(index),
-            ])
-            .await?;
-        }
     }
     copy.finish().await
 }

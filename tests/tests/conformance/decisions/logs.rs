@@ -78,7 +78,7 @@ async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
         .assert_refused(401, "invalid_key");
     service
         .db
-        .batch_execute("ALTER TABLE photos RENAME TO gone")
+        .batch_execute("ALTER VIEW shown_photos RENAME TO gone")
         .await
         .unwrap();
     service

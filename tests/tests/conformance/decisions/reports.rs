@@ -70,7 +70,7 @@ async fn photos_of_hidden_kinds_are_hidden_in_every_privacy_mode() {
 }
 
 #[tokio::test]
-async fn a_pdf_needs_a_published_report_a_slug_and_a_rendered_object() {
+async fn a_pdf_needs_a_published_report_and_a_slug_and_to_be_rendered() {
     let service = Service::start().await;
     let pdf = report(inspections::PUBLISHED, "/pdf");
     service.get(&ALPHA, &pdf).await.assert_status(200);
@@ -81,13 +81,17 @@ async fn a_pdf_needs_a_published_report_a_slug_and_a_rendered_object() {
         ))
         .await;
     let saved = &saved[0];
-    for without in ["pdf_object_key = NULL", "public_slug = NULL", "status = 'ARCHIVED'"] {
+    for (without, status, code) in [
+        ("pdf_object_key = NULL", 503, "service_unavailable"),
+        ("public_slug = NULL", 404, "not_found"),
+        ("status = 'ARCHIVED'", 404, "not_found"),
+    ] {
         let set = format!(
             "UPDATE inspections SET {without} WHERE id = '{}'",
             inspections::PUBLISHED
         );
         service.db.execute(&set, &[]).await.unwrap();
-        service.get(&ALPHA, &pdf).await.assert_refused(404, "not_found");
+        service.get(&ALPHA, &pdf).await.assert_refused(status, code);
         let put_back = "UPDATE inspections SET public_slug = $1, pdf_object_key = $2, status = $3 WHERE id = $4";
         let text = |column: &str| saved[column].as_str().unwrap().to_owned();
         let id: uuid::Uuid = inspections::PUBLISHED.parse().unwrap();

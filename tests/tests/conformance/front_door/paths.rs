@@ -109,7 +109,7 @@ async fn the_document_is_served_unsigned() {
     );
     let json = service.send(Request::get("/openapi.json")).await;
     assert_eq!(json.assert_status(200).header("content-type"), Some("application/json"));
-    assert_eq!(json.json()["info"]["version"], "1.1.0");
+    assert_eq!(json.json()["info"]["version"], "1.2.0");
     service
         .send(Request::post("/openapi.json", "{}"))
         .await

@@ -1,4 +1,5 @@
 use futures::TryStreamExt;
+use partner_api::rules::pdf_key;
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{ALPHA, BETA, Request, Service};
 
@@ -35,11 +36,11 @@ async fn there_is_no_pdf_of_a_report_that_is_not_published() {
     let service = Service::start().await;
     for id in [inspections::ARCHIVED, inspections::CANCELLED] {
         // Not even one that was made while it was published.
-        let set = format!(
-            "UPDATE inspections SET pdf_object_key = 'reports/{}.pdf' WHERE id = '{id}'",
-            inspections::PUBLISHED
-        );
-        service.db.execute(&set, &[]).await.unwrap();
+        let id_of: uuid::Uuid = id.parse().unwrap();
+        let fingerprint = service.db.query_one("SELECT report_fingerprint($1)", &[&id_of]).await;
+        let key = pdf_key::fresh(id_of, fingerprint.unwrap().get(0));
+        let set = "UPDATE inspections SET pdf_object_key = $2 WHERE id = $1";
+        service.db.execute(set, &[&id_of, &key]).await.unwrap();
         service.get(&ALPHA, &path(id)).await.assert_refused(404, "not_found");
     }
     for id in inspections::INVISIBLE {

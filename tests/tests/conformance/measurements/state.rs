@@ -33,7 +33,11 @@ pub async fn contents(service: &Service) -> BTreeMap<String, String> {
 /// The points of the only measurement, in their order.
 pub async fn points(service: &Service) -> Value {
     service
-        .rows("SELECT code, value_text, outcome FROM measurement_points ORDER BY position")
+        .rows(
+            "SELECT p.code, p.value_text, p.outcome FROM measurements m, \
+             unnest(m.point_codes, m.point_texts, m.point_outcomes) WITH ORDINALITY AS p (code, value_text, outcome, place) \
+             ORDER BY p.place",
+        )
         .await
 }
 

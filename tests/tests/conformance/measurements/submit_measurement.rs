@@ -4,6 +4,8 @@ use partner_api_tests::fixture::{self, inspections, partners};
 use partner_api_tests::{ALPHA, DELTA, Request, Service};
 use serde_json::{Value, json};
 
+use super::state::points;
+
 const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
 
 fn package(external_id: &str) -> String {
@@ -99,11 +101,8 @@ async fn a_package_without_a_report_waits() {
     let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.850}}"#;
     let answer = service.measure(&ALPHA, body).await;
     answer.assert_status(201).snapshot("a_package_without_a_report_waits");
-    let points = service
-        .rows("SELECT code, value_text, outcome FROM measurement_points")
-        .await;
     assert_eq!(
-        points,
+        points(&service).await,
         json!([{ "code": "BRAKE_FRONT_LEFT", "value_text": "2.850", "outcome": null }])
     );
 }

@@ -134,7 +134,7 @@ async fn a_value_has_18_significant_digits_and_not_19() {
             .assert_status(201);
     }
     let texts = service
-        .rows("SELECT p.value_text FROM measurement_points p JOIN measurements m ON m.id = p.measurement_id ORDER BY m.id")
+        .rows("SELECT unnest(point_texts) AS value_text FROM measurements ORDER BY id")
         .await;
     let expected: Vec<_> = good.iter().map(|text| json!({ "value_text": text })).collect();
     assert_eq!(texts, json!(expected));
@@ -278,4 +278,29 @@ async fn a_refused_package_leaves_its_nonce_and_nothing_else() {
         .await
         .assert_refused(401, "invalid_key");
     assert_eq!(service.used_nonces().await, used);
+}
+
+#[tokio::test]
+async fn a_body_is_one_object_in_utf8_with_nothing_behind_it() {
+    let service = Service::start().await;
+    let whole = package("M-1", "34 ABC 123").into_bytes();
+    let with_end = |end: &[u8]| [&whole, end].concat();
+    // A member that nobody knows, and that is no text.
+    let unknown = [&whole[..whole.len() - 1], b",\"note\":\"\xff\"}"].concat();
+    for (body, what) in [
+        (with_end(&whole), "a second document"),
+        (with_end(b" x"), "a word"),
+        (with_end(b"\0"), "a zero byte"),
+        (with_end(b"\xff"), "a byte that is no text"),
+        (with_end(b","), "a comma"),
+        (br#"["34ABC123","IZMIR-01"]"#.to_vec(), "an array"),
+        (unknown, "an unknown member that is no text"),
+        ([b"\xef\xbb\xbf".as_slice(), &whole].concat(), "a byte order mark"),
+    ] {
+        let answer = service.measure(&ALPHA, body).await;
+        let (status, code) = (answer.status.as_u16(), answer.code());
+        assert_eq!((status, code.as_deref()), (400, Some("invalid_request")), "{what}");
+    }
+    assert_eq!(service.count("measurements").await, 0);
+    service.measure(&ALPHA, with_end(b" \r\n\t")).await.assert_status(201);
 }

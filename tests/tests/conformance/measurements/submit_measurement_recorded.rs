@@ -78,7 +78,7 @@ async fn a_waiting_package_changes_no_report() {
         .filter(|(table, digest)| after[*table] != **digest)
         .map(|(table, _)| table.as_str())
         .collect();
-    assert_eq!(changed, ["measurement_points", "measurements"]);
+    assert_eq!(changed, ["measurements"]);
 }
 
 #[tokio::test]
@@ -166,6 +166,30 @@ async fn every_overwritten_value_stays_in_the_history() {
     assert_eq!(history, expected);
     let written = answers(&service, inspections::DRAFT).await;
     assert_eq!(written[0]["written_by"], devices[1]);
+}
+
+#[tokio::test]
+async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded() {
+    let service = Service::start().await;
+    let body = |external_id: &str, measured_at: &str, value: &str| {
+        format!(
+            r#"{{"branch_code":"IZMIR-01","plate":"35 OPN 205","external_id":"{external_id}","measured_at":"{measured_at}","measurements":{{"BRAKE_FRONT_LEFT":{value}}}}}"#
+        )
+    };
+    let newer = body("M-2", "2026-06-15T12:05:00+03:00", "2.85");
+    service.measure(&ALPHA, newer).await.assert_status(201);
+    let older = body("M-1", "2026-06-15T09:04:59Z", "1.10");
+    service
+        .measure(&ALPHA, older.clone())
+        .await
+        .assert_status(201)
+        .snapshot("a_value_measured_before_the_one_in_the_report_is_skipped");
+    assert_eq!(answers(&service, inspections::DRAFT).await[0]["value"], "2.85");
+    let again = service.measure(&ALPHA, older).await;
+    assert_eq!(
+        again.assert_status(200).json()["data"]["skipped_points"],
+        json!([{ "code": "BRAKE_FRONT_LEFT", "reason": "superseded" }])
+    );
 }
 
 #[tokio::test]

@@ -214,7 +214,7 @@ async fn a_value_has_at_most_18_significant_digits_and_keeps_them() {
         refused(&service, body(bad), 400, "invalid_request").await;
     }
     let texts = service
-        .rows("SELECT value_text FROM measurement_points ORDER BY value_text COLLATE \"C\"")
+        .rows("SELECT unnest(point_texts) AS value_text FROM measurements")
         .await;
     let texts: Vec<_> = texts
         .as_array()

@@ -57,7 +57,7 @@ async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applie
 }
 
 #[tokio::test]
-async fn a_replay_changes_nothing() {
+async fn a_replay_changes_nothing_but_that_other_bytes_are_kept() {
     let service = Service::start().await;
     for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
         service
@@ -66,13 +66,27 @@ async fn a_replay_changes_nothing() {
             .assert_status(201);
     }
     let before = contents(&service).await;
-    for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123"), ("M-2", "35 OPN 205")] {
-        service
-            .measure(&ALPHA, package(external_id, plate))
-            .await
-            .assert_status(200);
+    for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
+        let answer = service.measure(&ALPHA, package(external_id, plate)).await;
+        assert_eq!(answer.assert_status(200).json()["data"].get("payload_mismatch"), None);
     }
     assert_eq!(contents(&service).await, before);
+
+    let other = package("M-2", "35 OPN 205");
+    for _ in 0..2 {
+        let answer = service.measure(&ALPHA, other.clone()).await;
+        assert_eq!(answer.assert_status(200).json()["data"]["payload_mismatch"], true);
+    }
+    let mut after = contents(&service).await;
+    after.insert(
+        "measurement_mismatches".into(),
+        before["measurement_mismatches"].clone(),
+    );
+    assert_eq!(after, before);
+    let kept = service
+        .rows("SELECT m.external_id, convert_from(o.raw, 'UTF8') AS raw FROM measurement_mismatches o JOIN measurements m ON m.id = o.measurement_id")
+        .await;
+    assert_eq!(kept, json!([{ "external_id": "M-2", "raw": other }]));
 }
 
 #[tokio::test]

@@ -1,0 +1,100 @@
+//! Formats of strings that stay strings.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// What a `format` asks of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `ipv4`: four decimal numbers (RFC 2673).
+    Ipv4,
+    /// `ipv6`: RFC 4291, without a zone.
+    Ipv6,
+    /// `ip`, as schemars writes Rust's `IpAddr`: one of the two.
+    Ip,
+    /// `hostname`: labels of letters, digits and hyphens (RFC 1123), at most 253 characters.
+    Hostname,
+    /// `email`: something, `@`, and a host name or an address in brackets; without quotes and comments (RFC 5321).
+    Email,
+    /// `uri`: with a scheme (RFC 3986).
+    Uri,
+    /// `time`: hours, minutes and seconds with an offset (RFC 3339).
+    Time,
+}
+
+impl Format {
+    /// The format of this name; `None` for one that says nothing of which values there are.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "ipv4" => Format::Ipv4,
+            "ipv6" => Format::Ipv6,
+            "ip" => Format::Ip,
+            "hostname" => Format::Hostname,
+            "email" => Format::Email,
+            "uri" => Format::Uri,
+            "time" => Format::Time,
+            _ => return None,
+        })
+    }
+
+    /// Whether `text` has it.
+    pub fn admits(self, text: &str) -> bool {
+        match self {
+            Format::Ipv4 => Ipv4Addr::from_str(text).is_ok(),
+            Format::Ipv6 => Ipv6Addr::from_str(text).is_ok(),
+            Format::Ip => IpAddr::from_str(text).is_ok(),
+            Format::Hostname => is_hostname(text),
+            Format::Email => is_email(text),
+            Format::Uri => url::Url::parse(text).is_ok() && text.is_ascii() && !text.contains(char::is_whitespace),
+            Format::Time => {
+                // A day makes it a whole time, which chrono reads with its offset.
+                chrono::DateTime::parse_from_rfc3339(&format!("2000-01-01T{text}")).is_ok() && !text.contains(' ')
+            }
+        }
+    }
+
+    /// What is expected, as a message says it.
+    pub fn expected(self) -> &'static str {
+        match self {
+            Format::Ipv4 => "an IPv4 address such as 192.0.2.1",
+            Format::Ipv6 => "an IPv6 address such as 2001:db8::1",
+            Format::Ip => "an IP address",
+            Format::Hostname => "a host name",
+            Format::Email => "an e-mail address",
+            Format::Uri => "a URI with its scheme",
+            Format::Time => "a time with an offset, such as 09:30:00Z",
+        }
+    }
+}
+
+fn is_hostname(text: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let is_atom = |atom: &str| {
+        let others = "!#$%&'*+-/=?^_`{|}~";
+        !atom.is_empty()
+            && atom
+                .chars()
+                .all(|it| it.is_ascii_alphanumeric() || others.contains(it) || !it.is_ascii())
+    };
+    let address = domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_domain = match address {
+        Some(address) => match address.strip_prefix("IPv6:") {
+            Some(address) => Format::Ipv6.admits(address),
+            None => Format::Ipv4.admits(address),
+        },
+        None => is_hostname(domain),
+    };
+    (1..=64).contains(&local.len()) && local.split('.').all(is_atom) && is_domain
+}

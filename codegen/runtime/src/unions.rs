@@ -1,0 +1,226 @@
+//! Values of one of several types, told apart by a member, by a name, or by what they are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::{Error as TextError, StrDeserializer};
+use serde::de::{DeserializeOwned, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::json::without_position;
+use crate::rules::{not_among, shown};
+
+/// An object of a union, whose member `tag` says which alternative it is.
+pub struct Tagged<E> {
+    /// The member's value.
+    pub tag: String,
+    name: &'static str,
+    raw: Box<RawValue>,
+    error: PhantomData<E>,
+}
+
+impl<E: Error> Tagged<E> {
+    /// Reads the object and its member `name`.
+    ///
+    /// # Errors
+    /// The deserialiser's; a fragment that says that the member is missing or no text.
+    pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D, name: &'static str) -> Result<Self, E> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let members: BTreeMap<String, &RawValue> =
+            serde_json::from_str(raw.get()).map_err(|_| E::custom("must be an object"))?;
+        let member = members
+            .get(name)
+            .ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
+        let tag = serde_json::from_str(member.get()).map_err(|_| E::custom(format!("{name}: must be a string")))?;
+        Ok(Tagged {
+            tag,
+            name,
+            raw,
+            error: PhantomData,
+        })
+    }
+
+    /// Reads the whole object.
+    ///
+    /// # Errors
+    /// The member in this object and what is wrong with it, as a fragment; the outer reader puts the object's own path
+    /// before it.
+    pub fn read<T: DeserializeOwned>(self) -> Result<T, E> {
+        read(&self.raw).map_err(E::custom)
+    }
+
+    /// The refusal of a tag that is none of `values`.
+    pub fn unknown(self, values: &[&str]) -> E {
+        E::custom(format!("{}: {}", self.name, not_among(values, &self.tag)))
+    }
+}
+
+/// Reads raw JSON; the problem is the path inside it and what is wrong there.
+fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
+    let mut inner = serde_json::Deserializer::from_str(raw.get());
+    serde_path_to_error::deserialize(&mut inner).map_err(|error| {
+        let reason = without_position(error.inner());
+        match error.path().to_string().as_str() {
+            "." => reason,
+            path => format!("{path}: {reason}"),
+        }
+    })
+}
+
+/// Makes sure that what is written as one alternative of a union says so in its member `name`.
+///
+/// # Errors
+/// When `tag` is none of `values`: a reader would take the object for another alternative.
+pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) -> Result<(), E> {
+    match values.contains(&tag) {
+        true => Ok(()),
+        false => Err(E::custom(format!(
+            "{name} is {}, but must be one of {} in this alternative",
+            shown(tag),
+            values.join(", ")
+        ))),
+    }
+}
+
+/// A union whose alternatives are texts, or objects of one member each, whose name says which it is.
+pub trait Named: Sized {
+    /// The texts.
+    const TEXTS: &'static [&'static str];
+    /// The names of members.
+    const MEMBERS: &'static [&'static str];
+
+    /// The alternative that a text is.
+    fn of_text(text: &str) -> Option<Self>;
+
+    /// The alternative that the member of this name, whose value comes next in `map`, is; `None` for an unknown name.
+    ///
+    /// # Errors
+    /// The deserialiser's.
+    fn of_member<'de, A: MapAccess<'de>>(name: &str, map: &mut A) -> Result<Option<Self>, A::Error>;
+}
+
+/// Reads a union whose alternatives have names.
+///
+/// # Errors
+/// The deserialiser's; a fragment that names all alternatives.
+pub fn named<'de, D: Deserializer<'de>, T: Named>(deserializer: D) -> Result<T, D::Error> {
+    struct Any<T>(PhantomData<T>);
+    impl<'de, T: Named> Visitor<'de> for Any<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(match (T::TEXTS, T::MEMBERS) {
+                ([], _) => "an object with one member",
+                (_, []) => "a string",
+                _ => "a string or an object with one member",
+            })
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            T::of_text(text).ok_or_else(|| E::custom(not_among(T::TEXTS, text)))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+            let one = || A::Error::custom(format!("must have exactly one member: {}", T::MEMBERS.join(" or ")));
+            let name: String = map.next_key()?.ok_or_else(one)?;
+            let Some(value) = T::of_member(&name, &mut map)? else {
+                return Err(A::Error::custom(format!(
+                    "the name of the member {}",
+                    not_among(T::MEMBERS, &name)
+                )));
+            };
+            match map.next_key::<IgnoredAny>()? {
+                None => Ok(value),
+                Some(_) => Err(one()),
+            }
+        }
+    }
+    deserializer.deserialize_any(Any(PhantomData))
+}
+
+/// A value that is tried as one alternative after another.
+pub struct Tried<E> {
+    raw: Box<RawValue>,
+    error: PhantomData<E>,
+}
+
+impl<E: Error> Tried<E> {
+    /// Takes the value in.
+    ///
+    /// # Errors
+    /// The deserialiser's.
+    pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D) -> Result<Self, E> {
+        Ok(Tried {
+            raw: Box::<RawValue>::deserialize(deserializer)?,
+            error: PhantomData,
+        })
+    }
+
+    /// Reads it as one alternative.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
+        read(&self.raw)
+    }
+}
+
+/// Reads the text of the parameter `name` as one alternative, by the function that reads a parameter.
+///
+/// # Errors
+/// What is wrong with it, without the parameter's name.
+pub fn read_text<T>(
+    text: &str,
+    name: &str,
+    read: impl FnOnce(StrDeserializer<'_, TextError>) -> Result<T, TextError>,
+) -> Result<T, String> {
+    read(text.into_deserializer()).map_err(|error| {
+        let problem = error.to_string();
+        match problem.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) {
+            Some(rest) => rest.to_string(),
+            None => problem,
+        }
+    })
+}
+
+/// The one alternative that was read; `names` are those of the alternatives, in the order of `tried`.
+///
+/// # Errors
+/// A fragment with what is wrong with each, or that several fit: with `oneOf`, such a value is none.
+pub fn only<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, String>; N]) -> Result<T, E> {
+    let fitting: Vec<&str> = names
+        .iter()
+        .zip(&tried)
+        .filter(|(_, tried)| tried.is_ok())
+        .map(|(name, _)| *name)
+        .collect();
+    match fitting.len() {
+        0 | 1 => first(names, tried),
+        _ => Err(E::custom(format!(
+            "must be exactly one of {}, is {}",
+            names.join(", "),
+            fitting.join(" and ")
+        ))),
+    }
+}
+
+/// The first alternative that was read; `names` are those of the alternatives, in the order of `tried`.
+///
+/// # Errors
+/// A fragment with what is wrong with each.
+pub fn first<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, String>; N]) -> Result<T, E> {
+    let mut problems = Vec::with_capacity(N);
+    for (name, tried) in names.iter().zip(tried) {
+        match tried {
+            Ok(value) => return Ok(value),
+            Err(problem) => problems.push(format!("as {name}: {problem}")),
+        }
+    }
+    Err(E::custom(format!(
+        "must be one of {} ({})",
+        names.join(", "),
+        problems.join("; ")
+    )))
+}

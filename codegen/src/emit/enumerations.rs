@@ -1,0 +1,103 @@
+//! Enumerations: closed sets of texts, numbers or booleans.
+
+use std::str::FromStr;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::docs;
+use crate::model::{Enumeration, EnumerationKind, TypeDefinition};
+
+pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStream {
+    let ident = &definition.ident;
+    let values: Vec<_> = of.variants.iter().map(|variant| &variant.value).collect();
+    let idents: Vec<_> = of.variants.iter().map(|variant| &variant.ident).collect();
+    let abouts = of.variants.iter().map(|variant| match variant.docs.as_str() {
+        "" => docs(&format!("`{}`", variant.value)),
+        about => docs(&format!("`{}`: {about}", variant.value)),
+    });
+    let is_text = of.kind == EnumerationKind::Text;
+    let serialize = (is_text && definition.in_responses).then(|| quote! { Serialize, });
+    let renames = values
+        .iter()
+        .map(|value| serialize.is_some().then(|| quote! { #[serde(rename = #value)] }));
+    // What serde derives would also take an object of one member.
+    let reader = match is_text {
+        true => quote! { one_of },
+        false => quote! { one_of_values },
+    };
+    let deserialize = definition.in_requests.then(|| {
+        quote! {
+            impl<'de> Deserialize<'de> for #ident {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    body::#reader(deserializer, #ident::VALUES, #ident::parse)
+                }
+            }
+        }
+    });
+    let value = value(of);
+    let write = (!is_text && definition.in_responses).then(|| {
+        quote! {
+            impl Serialize for #ident {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    self.value().serialize(serializer)
+                }
+            }
+        }
+    });
+    quote! {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, #serialize)]
+        pub enum #ident {
+            #(#abouts #renames #idents,)*
+        }
+
+        impl #ident {
+            /// All values as sent.
+            pub const VALUES: &'static [&'static str] = &[#(#values),*];
+
+            /// The value as sent.
+            pub const fn as_str(self) -> &'static str {
+                match self { #(#ident::#idents => #values,)* }
+            }
+
+            /// Reads the value as sent.
+            pub fn parse(value: &str) -> Option<Self> {
+                match value {
+                    #(#values => Some(#ident::#idents),)*
+                    _ => None,
+                }
+            }
+
+            #value
+        }
+
+        #deserialize
+        #write
+    }
+}
+
+/// The function that gives what is no text.
+fn value(of: &Enumeration) -> Option<TokenStream> {
+    let kind = match of.kind {
+        EnumerationKind::Text => return None,
+        EnumerationKind::Integer(kind) => kind.name(),
+        EnumerationKind::Number => "f64",
+        EnumerationKind::Boolean => "bool",
+    };
+    let arms = of.variants.iter().map(|variant| {
+        let ident = &variant.ident;
+        let literal = match of.kind {
+            EnumerationKind::Boolean => variant.value.clone(),
+            _ => format!("{}{kind}", variant.value),
+        };
+        let literal = TokenStream::from_str(&literal).unwrap_or_default();
+        quote! { Self::#ident => #literal }
+    });
+    let kind = format_ident!("{kind}");
+    Some(quote! {
+        /// The value.
+        pub const fn value(self) -> #kind {
+            match self { #(#arms,)* }
+        }
+    })
+}

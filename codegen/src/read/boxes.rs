@@ -1,0 +1,61 @@
+//! Types that hold themselves: a box where one would have no end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::Ident;
+
+use crate::model::{Shape, Type, TypeDefinition};
+
+/// Boxes members and alternatives through which a type would hold itself. What remains is a circle of mere names.
+pub fn place(types: &mut [TypeDefinition]) {
+    for index in 0..types.len() {
+        let mut count = 0;
+        while let Some(ty) = nth(&mut types[index], count) {
+            count += 1;
+            let Some(held) = ty.held().cloned() else { continue };
+            if !reaches(types, &held, index) {
+                continue;
+            }
+            if let Some(ty) = nth(&mut types[index], count - 1) {
+                enclose(ty);
+            }
+        }
+    }
+}
+
+/// The type of the nth member or alternative.
+fn nth(definition: &mut TypeDefinition, index: usize) -> Option<&mut Type> {
+    match &mut definition.shape {
+        Shape::Struct(object) => object.fields.get_mut(index).map(|field| &mut field.ty),
+        Shape::Union(union) => {
+            let mut contents = union.alternatives.iter_mut().filter_map(|it| it.content.as_mut());
+            contents.nth(index)
+        }
+        Shape::Newtype(_) | Shape::Enum(_) => None,
+    }
+}
+
+/// Whether a value of the type `from` holds one of the type at `to`.
+fn reaches(types: &[TypeDefinition], from: &Ident, to: usize) -> bool {
+    let by_name: BTreeMap<&Ident, &TypeDefinition> = types.iter().map(|it| (&it.ident, it)).collect();
+    let mut seen = BTreeSet::new();
+    let mut next = vec![from];
+    while let Some(ident) = next.pop() {
+        if *ident == types[to].ident {
+            return true;
+        }
+        if seen.insert(ident)
+            && let Some(definition) = by_name.get(ident)
+        {
+            next.extend(definition.held());
+        }
+    }
+    false
+}
+
+fn enclose(ty: &mut Type) {
+    match ty {
+        Type::Nullable(inner) => enclose(inner),
+        other => *other = Type::Boxed(Box::new(std::mem::replace(other, Type::Any))),
+    }
+}

@@ -1,0 +1,127 @@
+//! Enumerations: closed sets of texts, numbers or booleans.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+
+use super::schema::{allow, docs};
+use super::{names, scalar};
+use crate::Problem;
+use crate::model::{Enumeration, EnumerationKind, Variant};
+use crate::node::Node;
+
+/// Reads the values in `enum`.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
+    allow(node, &["type", "enum", "format"])?;
+    let kind = match node.text_of("type")? {
+        Some("string") => EnumerationKind::Text,
+        Some("integer") => EnumerationKind::Integer(scalar::integer_kind(node)?),
+        Some("number") => EnumerationKind::Number,
+        Some("boolean") => EnumerationKind::Boolean,
+        _ => {
+            return Err(node.refuse("an enumeration needs `type: string`, `integer`, `number` or `boolean`"));
+        }
+    };
+    let mut variants = Vec::new();
+    for item in node.need("enum")?.items()? {
+        if item.value().is_null() && node.flag("nullable")? {
+            continue;
+        }
+        let wrong = || item.refuse(format!("must be a value of the enumeration's type `{}`", type_of(kind)));
+        let value = kind.text(item.value()).ok_or_else(wrong)?;
+        variants.push(Variant {
+            ident: named(&spelled(&value, kind), &variants, &item),
+            value,
+            docs: String::new(),
+        });
+    }
+    of(kind, variants, node)
+}
+
+fn type_of(kind: EnumerationKind) -> &'static str {
+    match kind {
+        EnumerationKind::Text => "string",
+        EnumerationKind::Integer(_) => "integer",
+        EnumerationKind::Number => "number",
+        EnumerationKind::Boolean => "boolean",
+    }
+}
+
+/// What a value's name is made of: in numbers, the signs are words.
+fn spelled(value: &str, kind: EnumerationKind) -> String {
+    match kind {
+        EnumerationKind::Integer(_) | EnumerationKind::Number => value.replace('-', "minus ").replace('.', " point "),
+        EnumerationKind::Text | EnumerationKind::Boolean => value.to_string(),
+    }
+}
+
+/// The Rust name of a value. Values are the document's to choose: one of which no name can be made, or the name of
+/// another, is counted.
+fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
+    let is_new = |ident: &Ident| !others.iter().any(|other| other.ident == *ident);
+    let ident = names::variant_name(spelled, node).ok();
+    let base = match &ident {
+        Some(ident) => ident.unraw().to_string(),
+        None => "Value".to_string(),
+    };
+    if let Some(ident) = ident.filter(is_new) {
+        return ident;
+    }
+    let mut count = others.len() + 1;
+    loop {
+        let ident = quote::format_ident!("{base}{count}");
+        if is_new(&ident) {
+            return ident;
+        }
+        count += 1;
+    }
+}
+
+fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<Enumeration, Problem> {
+    if variants.is_empty() {
+        return Err(node.refuse("an enumeration needs at least one value"));
+    }
+    for (index, variant) in variants.iter().enumerate() {
+        if variants[..index].iter().any(|other| other.value == variant.value) {
+            return Err(node.refuse(format!("the value `{}` occurs twice; leave one out", variant.value)));
+        }
+    }
+    Ok(Enumeration { kind, variants })
+}
+
+/// The values of an enumeration in the form that gives each a description: a `oneOf` of enumerations. `None` if this
+/// is none.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn documented(node: &Node<'_>) -> Result<Option<Enumeration>, Problem> {
+    let Some(list) = node.get("oneOf") else { return Ok(None) };
+    let mut all: Vec<Variant> = Vec::new();
+    let mut kind = None;
+    for item in list.items()? {
+        let Some(values) = item.get("enum").map(|list| list.items()).transpose()? else {
+            return Ok(None);
+        };
+        if values.iter().any(|value| value.value().is_null()) {
+            return Ok(None);
+        }
+        let about = docs(&item)?;
+        let part = enumeration(&item)?;
+        if kind.is_some_and(|kind| kind != part.kind) {
+            return Ok(None);
+        }
+        kind = Some(part.kind);
+        for variant in part.variants {
+            all.push(Variant {
+                ident: named(&spelled(&variant.value, part.kind), &all, &item),
+                docs: about.clone(),
+                ..variant
+            });
+        }
+    }
+    let Some(kind) = kind else { return Ok(None) };
+    allow(node, &["oneOf"])?;
+    of(kind, all, node).map(Some)
+}

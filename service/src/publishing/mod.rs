@@ -1,0 +1,17 @@
+//! Publishing reports: their PDFs are rendered in the background and kept in the object storage, from where they are
+//! streamed (decisions: PDF).
+//!
+//! A PDF's object key says what it was rendered from (`rules::pdf_key`), and the statement that finds it for a reader
+//! computes what the report holds now (`db::inspections::pdf`): so nothing stale is served, whatever was changed and however.
+//! What is missing or stale is work in the database (`db::renderings`), and a [`Worker`] of any replica does it.
+
+mod background;
+mod printed;
+mod worker;
+
+pub use background::Renderers;
+pub use printed::{PHOTOS_MAX, read};
+pub use worker::{PublishError, Turn, Worker};
+
+/// Media type of a rendered report.
+pub const MIME_TYPE: &str = "application/pdf";

@@ -1,0 +1,260 @@
+//! Records measurements: what arrives while a statement runs is recorded by the next one, all of it together.
+//!
+//! A package first goes into a batch with whatever else has arrived ([`batch`]), which finds its branch, answers it if it
+//! was recorded before, and records it if it waits for a report. Only a package for an open report goes on, into the line
+//! of that report ([`reports`]): there one transaction at a time locks the report, and applies all that has come for it
+//! meanwhile.
+//!
+//! So the flush of a commit is shared, and nothing uncommitted is held while a lock is waited for: a report that an
+//! inspector keeps locked delays its own packages alone. Every wait ends by this process's clock; a connection that was
+//! given up is closed and never used again. What is unanswered by then is unknown: the partner sends it again, with the
+//! same external id.
+
+mod batch;
+mod budget;
+mod queue;
+mod reports;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool};
+use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_postgres::error::SqlState;
+use uuid::Uuid;
+
+use self::budget::{Budget, Held};
+use self::queue::Queue;
+use self::reports::Reports;
+use crate::db::DbError;
+use crate::db::measurements::{Applied, Package, Replay};
+use crate::db::pool::PoolSettings;
+
+/// The longest that a caller waits for an answer.
+const ANSWER_WITHIN: Duration = Duration::from_millis(1_900);
+
+/// The longest that a statement, or a transaction, and the wait for its connection may take together.
+const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
+
+/// How long the database waits for a lock, or works, before it refuses on its own: sooner than [`ATTEMPT_WITHIN`], so that
+/// the connection stays, and each half of a batch is tried once more.
+const STATEMENT_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// The connections that a recorder works with, as one pool's are `settings`: one for what waits for no report, the others
+/// for as many open reports at a time.
+pub fn pool_settings(settings: &PoolSettings) -> PoolSettings {
+    PoolSettings {
+        size: 6,
+        statement_timeout: settings.statement_timeout.min(STATEMENT_TIMEOUT),
+        ..settings.clone()
+    }
+}
+
+/// What became of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new record.
+    Recorded {
+        /// Its id.
+        id: Uuid,
+        /// The report it was applied to, and how; `None`: it waits.
+        applied: Option<(Uuid, Applied)>,
+    },
+    /// The external id was recorded before; nothing has changed, but that other bytes are kept beside it.
+    Replayed(Replay),
+    /// No active branch in scope has the code; why not, the caller must not tell.
+    UnknownBranch,
+    /// More than one branch in scope has the code.
+    AmbiguousBranch,
+}
+
+/// Why it is not known what became of a package.
+#[derive(Clone, Debug, Error)]
+pub enum RecordError {
+    /// Too much of this partner's, or of all of them, is under way; nothing was recorded.
+    #[error("too many measurements are under way")]
+    Busy,
+    /// No answer in time.
+    #[error("the database did not answer within {0:?}")]
+    Overdue(Duration),
+    /// What the database said.
+    #[error(transparent)]
+    Db(Arc<DbError>),
+}
+
+impl From<DbError> for RecordError {
+    fn from(error: DbError) -> Self {
+        RecordError::Db(Arc::new(error))
+    }
+}
+
+impl RecordError {
+    /// Whether the same package, sent again, may fare better.
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            RecordError::Busy | RecordError::Overdue(_) => true,
+            RecordError::Db(error) => error.is_unavailable(),
+        }
+    }
+
+    /// The database's refusal, after which nothing of the attempt stands. A session that was ended says nothing of what it
+    /// had committed.
+    fn refusal(&self) -> Option<&SqlState> {
+        let RecordError::Db(error) = self else { return None };
+        let DbError::Query(error) = &**error else { return None };
+        error.as_db_error().map(|refusal| refusal.code()).filter(|code| {
+            ![
+                SqlState::ADMIN_SHUTDOWN,
+                SqlState::CRASH_SHUTDOWN,
+                SqlState::CANNOT_CONNECT_NOW,
+                SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            ]
+            .contains(code)
+        })
+    }
+}
+
+type Answer = Result<Outcome, RecordError>;
+
+/// A package on its way.
+struct Waiting {
+    package: Package,
+    answer: oneshot::Sender<Answer>,
+    since: Instant,
+    // Given back with the answer.
+    _held: Held,
+}
+
+impl Waiting {
+    fn answer(self, answer: Answer) {
+        // Who no longer waits needs no answer.
+        let _ = self.answer.send(answer);
+    }
+
+    /// Whether anybody still waits for it.
+    fn is_wanted(&self) -> bool {
+        !self.answer.is_closed() && self.since.elapsed() < ANSWER_WITHIN
+    }
+}
+
+/// What the tasks of a recorder share.
+struct Shared {
+    pool: Pool,
+    queue: Queue,
+    reports: Reports,
+}
+
+/// Records measurements; one for a process. Its tasks end with it, after what they have at hand.
+pub struct Recorder {
+    shared: Arc<Shared>,
+    budget: Arc<Budget>,
+}
+
+impl Recorder {
+    /// Starts recording through `pool`, which should be this one's own: a read must not wait behind it. One connection is
+    /// for what waits for no report, the others are for reports.
+    pub fn start(pool: Pool) -> Self {
+        let for_reports = pool.status().max_size.saturating_sub(1).max(1);
+        let shared = Arc::new(Shared {
+            pool,
+            queue: Queue::default(),
+            reports: Reports::new(for_reports),
+        });
+        tokio::spawn(batch::run(shared.clone()));
+        Recorder {
+            shared,
+            budget: Arc::default(),
+        }
+    }
+
+    /// Records a package, and applies it to the open report of its plate if there is one. What is answered is durable.
+    ///
+    /// # Errors
+    /// After [`RecordError::Busy`] nothing was recorded; after any other the outcome is unknown.
+    pub async fn submit(&self, package: Package) -> Answer {
+        let held = self.budget.hold(&package).ok_or(RecordError::Busy)?;
+        let (answer, outcome) = oneshot::channel();
+        self.shared.queue.push(Waiting {
+            package,
+            answer,
+            since: Instant::now(),
+            _held: held,
+        });
+        match tokio::time::timeout(ANSWER_WITHIN, outcome).await {
+            Ok(Ok(answer)) => answer,
+            // Dropped unanswered where it was seen to be overdue.
+            Ok(Err(_)) | Err(_) => Err(RecordError::Overdue(ANSWER_WITHIN)),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+    }
+}
+
+/// What is tried with a batch.
+trait Attempt {
+    /// What it came to, when it did not fail.
+    type Done: Send;
+
+    /// Tries it, once, within [`ATTEMPT_WITHIN`].
+    fn attempt(&self, batch: &[Waiting]) -> impl Future<Output = Result<Self::Done, RecordError>> + Send;
+
+    /// Tries it, and where the database refuses it, each half once more: one package that cannot be recorded does not keep
+    /// the others from it. Answers what each half came to.
+    async fn in_halves(&self, batch: Vec<Waiting>) -> Vec<(Vec<Waiting>, Result<Self::Done, RecordError>)> {
+        let outcome = self.attempt(&batch).await;
+        match &outcome {
+            Err(error) if batch.len() > 1 && error.refusal().is_some() => {
+                tracing::warn!(%error, packages = batch.len(), "measurements are tried again in halves");
+            }
+            _ => return vec![(batch, outcome)],
+        }
+        let mut first = batch;
+        let second = first.split_off(first.len() / 2);
+        let mut halves = Vec::with_capacity(2);
+        for half in [first, second] {
+            let outcome = self.attempt(&half).await;
+            halves.push((half, outcome));
+        }
+        halves
+    }
+}
+
+/// A connection, and until when the attempt with it may take.
+async fn connect(pool: &Pool) -> Result<(Object, Instant), RecordError> {
+    let until = Instant::now() + ATTEMPT_WITHIN;
+    Ok((within(until, async { Ok(pool.get().await?) }).await?, until))
+}
+
+async fn within<T>(until: Instant, work: impl Future<Output = Result<T, DbError>>) -> Result<T, RecordError> {
+    match tokio::time::timeout_at(until, work).await {
+        Ok(outcome) => Ok(outcome?),
+        Err(_) => Err(RecordError::Overdue(ATTEMPT_WITHIN)),
+    }
+}
+
+/// Unless the work is done, or was refused, nobody knows what state the connection is in: it is closed.
+fn hand_back<T>(client: Object, outcome: &Result<T, RecordError>) {
+    if let Err(error) = outcome
+        && error.refusal().is_none()
+    {
+        drop(Object::take(client));
+    }
+}
+
+fn packages(batch: &[Waiting]) -> Vec<&Package> {
+    batch.iter().map(|waiting| &waiting.package).collect()
+}
+
+/// Tells all of a batch what went wrong.
+fn answer_all(batch: Vec<Waiting>, error: &RecordError) {
+    tracing::warn!(%error, packages = batch.len(), "measurements could not be recorded");
+    for waiting in batch {
+        waiting.answer(Err(error.clone()));
+    }
+}

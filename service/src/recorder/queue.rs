@@ -1,0 +1,206 @@
+//! What waits for the next batch: each partner's packages in their order, partners in turns.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::Waiting;
+
+/// The most packages in a batch: beyond it a statement gains little and its first package waits for the last.
+pub(super) const LARGEST_BATCH: usize = 64;
+
+/// Raw bytes after which nothing more is put into a batch.
+const LARGEST_BYTES: usize = 4 * 1024 * 1024;
+
+/// See above. Bounded by the budget of the recorder.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    lanes: HashMap<Uuid, VecDeque<Waiting>>,
+    /// The partners that have a lane, the next one first.
+    turns: VecDeque<Uuid>,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Adds a package at the end of its partner's.
+    pub fn push(&self, waiting: Waiting) {
+        self.with(|state| state.lane(waiting.package.partner_id).push_back(waiting));
+        self.arrived.notify_one();
+    }
+
+    /// Adds packages that had their turn before, in their order, in front.
+    pub fn again(&self, again: Vec<Waiting>) {
+        self.with(|state| {
+            for waiting in again.into_iter().rev() {
+                state.lane(waiting.package.partner_id).push_front(waiting);
+            }
+        });
+        self.arrived.notify_one();
+    }
+
+    /// Lets [`Queue::next`] end when nothing waits any more.
+    pub fn close(&self) {
+        self.with(|state| state.is_closed = true);
+        self.arrived.notify_one();
+    }
+
+    /// Waits for packages, and takes as many as go into a batch, without those that nobody waits for; `None` at the end.
+    pub async fn next(&self) -> Option<Vec<Waiting>> {
+        loop {
+            let (batch, is_closed) = self.with(|state| (state.take(), state.is_closed));
+            if !batch.is_empty() {
+                return Some(batch);
+            }
+            if is_closed {
+                return None;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl State {
+    fn lane(&mut self, partner_id: Uuid) -> &mut VecDeque<Waiting> {
+        let turns = &mut self.turns;
+        self.lanes.entry(partner_id).or_insert_with(|| {
+            turns.push_back(partner_id);
+            VecDeque::new()
+        })
+    }
+
+    fn take(&mut self) -> Vec<Waiting> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while batch.len() < LARGEST_BATCH && bytes < LARGEST_BYTES {
+            let Some(partner_id) = self.turns.pop_front() else {
+                break;
+            };
+            let Some(lane) = self.lanes.get_mut(&partner_id) else {
+                continue;
+            };
+            let next = lane.pop_front();
+            if lane.is_empty() {
+                self.lanes.remove(&partner_id);
+            } else {
+                self.turns.push_back(partner_id);
+            }
+            if let Some(waiting) = next.filter(Waiting::is_wanted) {
+                bytes += waiting.package.raw.len();
+                batch.push(waiting);
+            }
+        }
+        batch
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::oneshot;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::db::measurements::Package;
+    use crate::recorder::Answer;
+    use crate::recorder::budget::Budget;
+    use crate::rules::plate::Plate;
+
+    pub fn package(partner_id: Uuid, external_id: &str) -> Package {
+        Package {
+            id: Uuid::now_v7(),
+            partner_id,
+            key_id: String::new(),
+            branch_code: String::new(),
+            plate: Plate::parse("34 ABC 123").expect("a plate"),
+            external_id: Some(external_id.to_owned()),
+            device_serial: None,
+            measured_at: None,
+            raw: bytes::Bytes::new(),
+            points: vec![],
+        }
+    }
+
+    fn waiting(partner: u128, external_id: &str) -> (Waiting, oneshot::Receiver<Answer>) {
+        let (answer, outcome) = oneshot::channel();
+        let package = package(Uuid::from_u128(partner), external_id);
+        let held = Arc::<Budget>::default().hold(&package).expect("room");
+        let since = Instant::now();
+        let waiting = Waiting {
+            package,
+            answer,
+            since,
+            _held: held,
+        };
+        (waiting, outcome)
+    }
+
+    fn names(batch: &[Waiting]) -> Vec<&str> {
+        batch
+            .iter()
+            .filter_map(|waiting| waiting.package.external_id.as_deref())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn partners_take_turns_and_each_ones_packages_keep_their_order() {
+        let queue = Queue::default();
+        let mut outcomes = Vec::new();
+        for (partner, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1"), (3, "c1"), (2, "b2")] {
+            let (waiting, outcome) = waiting(partner, name);
+            queue.push(waiting);
+            outcomes.push(outcome);
+        }
+        let batch = queue.next().await.expect("a batch");
+        assert_eq!(names(&batch), ["a1", "b1", "c1", "a2", "b2", "a3"]);
+        let (late, _outcome) = waiting(1, "a4");
+        queue.push(late);
+        queue.again(batch);
+        let batch = queue.next().await.expect("a batch");
+        assert_eq!(
+            names(&batch),
+            ["a1", "b1", "c1", "a2", "b2", "a3", "a4"],
+            "in front of what came later"
+        );
+        queue.close();
+        assert!(queue.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn one_partners_flood_takes_no_others_turn() {
+        let queue = Queue::default();
+        let mut outcomes = Vec::new();
+        for _ in 0..3 * LARGEST_BATCH {
+            let (waiting, outcome) = waiting(1, "flood");
+            queue.push(waiting);
+            outcomes.push(outcome);
+        }
+        let (single, _outcome) = waiting(2, "single");
+        queue.push(single);
+        let batch = queue.next().await.expect("a batch");
+        assert_eq!(batch.len(), LARGEST_BATCH);
+        assert_eq!(names(&batch)[..3], ["flood", "single", "flood"]);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_not_recorded() {
+        let queue = Queue::default();
+        let (gone, outcome) = waiting(1, "gone");
+        let (here, _outcome) = waiting(1, "here");
+        queue.push(gone);
+        queue.push(here);
+        drop(outcome);
+        assert_eq!(names(&queue.next().await.expect("a batch")), ["here"]);
+    }
+}

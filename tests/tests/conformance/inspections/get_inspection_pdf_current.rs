@@ -1,0 +1,256 @@
+//! A PDF is served only while what it was rendered under still holds.
+
+use std::time::{Duration, Instant};
+
+use lopdf::Document;
+use partner_api::publishing::{Turn, Worker};
+use partner_api_tests::fixture::inspections::PUBLISHED;
+use partner_api_tests::fixture::{branches, organizations};
+use partner_api_tests::service::Options;
+use partner_api_tests::{ALPHA, Answer, Service};
+
+const PLATE: &str = "35 MSK 201";
+const VIN: &str = "NM0GXXTTPGL000201";
+
+fn path(id: &str) -> String {
+    format!("/api/v1/partner/inspections/{id}/pdf")
+}
+
+async fn get(service: &Service) -> Answer {
+    service.get(&ALPHA, &path(PUBLISHED)).await
+}
+
+/// One turn of a renderer of the service's, as its background would take it.
+async fn turn(service: &Service) -> Turn {
+    let context = service.context();
+    let worker = Worker::new(context.pool.clone(), context.storage.clone(), 1);
+    worker.turn().await.unwrap()
+}
+
+async fn change(service: &Service, sql: &str) {
+    let changed = service.db.execute(sql, &[]).await.unwrap();
+    assert_eq!(changed, 1, "{sql}");
+}
+
+/// All text on the pages, without white space: line breaks are the layout's business.
+fn text(answer: &Answer) -> String {
+    let document = Document::load_mem(&answer.assert_status(200).body).unwrap();
+    let pages: Vec<u32> = document.get_pages().into_keys().collect();
+    squeezed(&document.extract_text(&pages).unwrap())
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_whitespace() && *c != '\u{200b}')
+        .collect()
+}
+
+/// The answer while the stored PDF does not hold, and the text of the one that is rendered then.
+async fn rendered_anew(service: &Service) -> String {
+    let waiting = get(service).await;
+    waiting.assert_refused(503, "service_unavailable");
+    assert_eq!(waiting.header("retry-after"), Some("2"));
+    assert!(
+        waiting.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("rendered")
+    );
+    let rendered = Turn::Rendered {
+        report: PUBLISHED.parse().unwrap(),
+        is_asked: true,
+    };
+    assert_eq!(turn(service).await, rendered);
+    text(&get(service).await)
+}
+
+fn mode(mode: &str) -> String {
+    format!(
+        "UPDATE organizations SET pii_mode = '{mode}' WHERE id = '{}'",
+        organizations::MASKED
+    )
+}
+
+#[tokio::test]
+async fn a_pdf_is_not_served_while_it_is_rendered_anew() {
+    let service = Service::start().await;
+    change(&service, &mode("NONE")).await;
+    get(&service)
+        .await
+        .assert_refused(503, "service_unavailable")
+        .snapshot("a_pdf_is_not_served_while_it_is_rendered_anew");
+}
+
+#[tokio::test]
+async fn a_pdf_of_a_laxer_privacy_mode_is_never_served_again() {
+    let service = Service::start().await;
+    change(&service, &mode("FULL")).await;
+    let full = rendered_anew(&service).await;
+    assert!(full.contains(&squeezed(PLATE)) && full.contains(VIN), "{full}");
+
+    for (stricter, plate) in [("MASKED", "35***01"), ("NONE", "***")] {
+        change(&service, &mode(stricter)).await;
+        let text = rendered_anew(&service).await;
+        assert!(text.contains(plate), "{stricter}: {text}");
+        assert!(
+            !text.contains(&squeezed(PLATE)) && !text.contains(VIN),
+            "{stricter}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_photo_that_was_hidden_after_publishing_is_in_no_pdf() {
+    let service = Service::start().await;
+    let photo = "UPDATE photos SET caption = 'Çizik yakından' WHERE object_key = 'photos/20101.jpg'";
+    change(&service, photo).await;
+    let caption = squeezed("Çizik yakından");
+    assert!(rendered_anew(&service).await.contains(&caption));
+    for hidden in ["show_in_report = false", "show_in_report = true, kind = 'REGISTRATION'"] {
+        let shown = "UPDATE photos SET show_in_report = true, kind = 'DAMAGE' WHERE object_key = 'photos/20101.jpg'";
+        let hide = format!("UPDATE photos SET {hidden} WHERE object_key = 'photos/20101.jpg'");
+        change(&service, &hide).await;
+        assert!(!rendered_anew(&service).await.contains(&caption), "{hidden}");
+        change(&service, shown).await;
+        assert!(rendered_anew(&service).await.contains(&caption));
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_printed_and_changed_by_sql_is_rendered_anew() {
+    let service = Service::start().await;
+    // As a restore or a replicating database writes: no trigger hears of it.
+    let unheard = "SET session_replication_role = replica";
+    service.db.batch_execute(unheard).await.unwrap();
+    let report = format!("WHERE id = '{PUBLISHED}'");
+    let form = "01974d20-0000-7f00-8000-000000020122";
+    let answer = format!("WHERE inspection_form_id = '{form}' AND point_id = '01974d1f-0000-7f00-8000-000000002201'");
+    for (sql, expected) in [
+        (
+            format!("UPDATE inspections SET final_price = 1234.50 {report}"),
+            "1.234,50 TL",
+        ),
+        (
+            format!("UPDATE inspections SET summary = 'Sonradan yazıldı.' {report}"),
+            "Sonradan yazıldı.",
+        ),
+        (format!("UPDATE inspections SET overall_score = 33 {report}"), "33"),
+        (
+            format!("UPDATE inspection_form_answers SET numeric_value = 1.23 {answer}"),
+            "1,23 kN",
+        ),
+        (
+            format!("UPDATE inspection_form_answers SET note = 'Balata bitmiş.' {answer}"),
+            "Balata bitmiş.",
+        ),
+        (format!("DELETE FROM inspection_form_answers {answer}"), "1.234,50 TL"),
+        (
+            format!("UPDATE inspection_forms SET general_note = 'Soğuk ölçüldü.' WHERE id = '{form}'"),
+            "Soğuk ölçüldü.",
+        ),
+        (
+            format!(
+                "UPDATE branches SET name = 'Anadolu Alsancak' WHERE id = '{}'",
+                branches::IZMIR_01
+            ),
+            "Anadolu Alsancak",
+        ),
+        (
+            "UPDATE vehicles SET color = 'Turuncu' WHERE plate = '35MSK201'".to_owned(),
+            "Turuncu",
+        ),
+        (
+            "UPDATE form_template_points SET name = 'Yanal kayma, ön' WHERE template_id = \
+             '01974d1e-0000-7f00-8000-000000000022' AND code = 'SLIP_FRONT'"
+                .to_owned(),
+            "Yanal kayma, ön",
+        ),
+    ] {
+        change(&service, &sql).await;
+        let text = rendered_anew(&service).await;
+        assert!(text.contains(&squeezed(expected)), "{sql}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_printed_leaves_the_pdf_as_it_is() {
+    let service = Service::start().await;
+    for sql in [
+        format!(
+            "UPDATE branches SET district = 'Bornova' WHERE id = '{}'",
+            branches::IZMIR_01
+        ),
+        "UPDATE photos SET thumb_object_key = NULL WHERE object_key = 'photos/20101.jpg'".to_owned(),
+        "UPDATE photos SET caption = 'gizli kalır' WHERE object_key = 'photos/20103.jpg'".to_owned(),
+        "UPDATE inspections SET summary = 'başka rapor' WHERE report_number = 'ANK-2026-000211'".to_owned(),
+        format!(
+            "UPDATE organizations SET pii_mode = 'NONE' WHERE id = '{}'",
+            organizations::FULL
+        ),
+    ] {
+        change(&service, &sql).await;
+        assert_eq!(
+            get(&service).await.assert_status(200).body,
+            "%PDF-1.7 report 201",
+            "{sql}"
+        );
+    }
+    // The time zone of a session changes the text of its times, but nothing of the report.
+    let before = service
+        .rows(&format!("SELECT report_fingerprint('{PUBLISHED}') AS of"))
+        .await;
+    let elsewhere = "SET timezone = 'Asia/Tokyo'; SET datestyle = 'German'; SET extra_float_digits = 0";
+    service.db.batch_execute(elsewhere).await.unwrap();
+    let after = service
+        .rows(&format!("SELECT report_fingerprint('{PUBLISHED}') AS of"))
+        .await;
+    assert_eq!(before, after);
+}
+
+#[tokio::test]
+async fn a_pdf_that_the_storage_has_lost_is_rendered_anew() {
+    let service = Service::start().await;
+    let key = service
+        .rows(&format!(
+            "SELECT pdf_object_key AS key FROM inspections WHERE id = '{PUBLISHED}'"
+        ))
+        .await;
+    service
+        .context()
+        .storage
+        .delete(key[0]["key"].as_str().unwrap())
+        .await
+        .unwrap();
+    assert!(rendered_anew(&service).await.contains("IZM-2026-000201"));
+}
+
+#[tokio::test]
+async fn a_report_is_rendered_in_the_background_when_it_is_published() {
+    let service = Service::start_with(Options {
+        renderers: 1,
+        ..Options::default()
+    })
+    .await;
+    change(
+        &service,
+        &format!("UPDATE inspections SET status = 'IN_REVIEW' WHERE id = '{PUBLISHED}'"),
+    )
+    .await;
+    change(&service, &mode("FULL")).await;
+    change(
+        &service,
+        &format!("UPDATE inspections SET status = 'PUBLISHED' WHERE id = '{PUBLISHED}'"),
+    )
+    .await;
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let rendered = loop {
+        let answer = get(&service).await;
+        if answer.status == 200 {
+            break answer;
+        }
+        answer.assert_refused(503, "service_unavailable");
+        assert!(Instant::now() < deadline, "not rendered");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    assert!(text(&rendered).contains(&squeezed(PLATE)));
+}
