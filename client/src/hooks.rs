@@ -269,6 +269,7 @@ mod tests {
         ));
     }
 
+    /// SIG-6
     #[test]
     fn every_query_of_the_signing_vectors_is_signed_over_the_canonical_form_it_names() {
         let secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

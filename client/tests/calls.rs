@@ -152,6 +152,7 @@ async fn an_unavailable_service_is_retried_as_retry_after_says() {
     assert!(began.elapsed() >= Duration::from_secs(2));
 }
 
+/// MEA-16
 #[tokio::test(start_paused = true)]
 async fn every_attempt_at_a_measurement_has_the_same_bytes() {
     let unavailable = || refused(503, "service_unavailable", &["retry-after: 1"]);

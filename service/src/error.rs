@@ -13,7 +13,7 @@ use crate::db::DbError;
 use crate::generated::errors::ErrorCode;
 use crate::generated::types;
 
-/// A refusal or failure as the caller sees it (contract, section 7). The front door adds the request id and makes the
+/// A refusal or failure as the caller sees it (ERR-1). The front door adds the request id and makes the
 /// envelope. Messages carry no cause from inside: a cause is logged where it occurs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiError {
@@ -118,7 +118,7 @@ impl Serialize for ApiError {
     }
 }
 
-/// In Dropshot's document an error is the contract's envelope.
+/// In Dropshot's document an error is the envelope (ERR-1).
 impl JsonSchema for ApiError {
     fn schema_name() -> String {
         types::Error::schema_name()

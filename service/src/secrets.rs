@@ -230,6 +230,7 @@ mod tests {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap()
     }
 
+    /// KEY-2
     #[test]
     fn a_sealed_secret_opens_only_with_its_key_its_key_id_and_unaltered() {
         let key = MasterKey::from_hex(HEX, "the test").unwrap();
@@ -288,6 +289,7 @@ mod tests {
         );
     }
 
+    /// KEY-2
     #[test]
     fn a_key_made_for_a_file_is_found_again_and_closed_to_others() {
         let folder = tempfile::tempdir().unwrap();

@@ -102,6 +102,7 @@ async fn a_folder_keeps_what_is_put_into_it() {
     assert!(again.serves_links());
 }
 
+/// REP-7
 #[tokio::test]
 async fn a_folders_link_is_good_for_exactly_900_seconds() {
     let temporary = tempfile::tempdir().unwrap();

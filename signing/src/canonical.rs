@@ -68,6 +68,7 @@ mod tests {
         assert_eq!(body_sha256(b""), EMPTY_BODY_SHA256);
     }
 
+    /// SIG-3
     #[test]
     fn the_line_feed_of_an_empty_query_stays_and_none_trails() {
         let canonical = Canonical {

@@ -140,6 +140,7 @@ impl Headers {
 mod tests {
     use super::*;
 
+    /// SIG-1
     #[test]
     fn a_nonce_has_16_to_128_visible_characters() {
         for (nonce, valid) in [
@@ -166,6 +167,7 @@ mod tests {
         }
     }
 
+    /// SIG-5
     #[test]
     fn exactly_300_seconds_either_way_are_current() {
         let now = 1_780_000_000;

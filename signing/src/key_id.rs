@@ -178,6 +178,7 @@ impl Borrow<str> for KeyId {
 mod tests {
     use super::*;
 
+    /// KEY-1
     #[test]
     fn a_generated_key_id_is_read_back_with_its_parts() {
         for environment in [Environment::Test, Environment::Live] {
@@ -191,6 +192,7 @@ mod tests {
         }
     }
 
+    /// KEY-1
     #[test]
     fn a_malformed_key_id_is_refused_with_the_part_that_is_wrong() {
         let cases = [

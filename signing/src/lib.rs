@@ -1,5 +1,5 @@
-//! How a request to the partner API is signed: the canonical string, its signature and its verification (section 5
-//! of the contract). No I/O, no clock and no randomness of its own; server and client both stand on it.
+//! How a request to the partner API is signed: the canonical string, its signature and its verification
+//! (SIG-1 to SIG-5). No I/O, no clock and no randomness of its own; server and client both stand on it.
 //!
 //! A client uses [`Headers::sign`]. A server takes [`canonical_query`] of the raw query, builds a [`Canonical`] from
 //! the request as it arrived and gives its text to [`verify`].

@@ -90,6 +90,7 @@ mod tests {
         assert_eq!(Secret::generate(&[255; SECRET_RANDOM_BYTES]).expose(), "7".repeat(32));
     }
 
+    /// KEY-1
     #[test]
     fn a_wrong_text_is_refused_without_being_repeated() {
         let short = "ABCDEFG".parse::<Secret>().unwrap_err();

@@ -38,6 +38,7 @@ pub fn verify(secret: &Secret, canonical: &str, header_value: impl AsRef<[u8]>) 
 mod tests {
     use super::*;
 
+    /// SIG-2
     #[test]
     fn only_the_exact_signature_verifies() {
         let secret: Secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".parse().unwrap();

@@ -91,6 +91,7 @@ fn first_malformed(raw: &[u8]) -> Option<usize> {
 }
 
 proptest! {
+    /// SIG-4
     #[test]
     fn any_spelling_of_the_same_pairs_gives_what_the_naive_model_gives(
         pairs in vec((spelled(), spelled(), 0_usize..3), 0..6)

@@ -13,7 +13,7 @@ use crate::answer::Answer;
 use crate::contract::is_like;
 use crate::{coverage, snapshot_log};
 
-/// Headers that are part of the contract.
+/// Headers that the document declares.
 const SHOWN_HEADERS: &[&str] = &[
     "allow",
     "content-type",

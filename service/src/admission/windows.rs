@@ -168,6 +168,7 @@ mod tests {
         assert!(resets_in <= Duration::from_secs(20));
     }
 
+    /// KEY-10
     #[test]
     fn only_what_the_database_has_counted_refuses_and_a_key_has_a_share_of_the_queue() {
         let windows = Windows::default();

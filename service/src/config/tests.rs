@@ -158,6 +158,7 @@ fn every_option_is_understood_in_all_three_layers() {
     assert_eq!(table.len(), known - 1 + 1);
 }
 
+/// KEY-2
 #[test]
 fn nothing_printed_shows_a_secret() {
     let layer = file(
@@ -350,4 +351,21 @@ fn the_help_tells_each_options_variable_and_default() {
         assert!(help.contains(&variable), "{}: {help}", argument.get_id());
         assert!(help.contains("[default: "), "{}: {help}", argument.get_id());
     }
+}
+
+/// `script/sandbox --help` prints the file, for help must not wait for a build.
+#[test]
+fn the_scripts_help_of_the_sandbox_is_the_programs() {
+    let mut program = Cli::command().term_width(100);
+    program.build();
+    let help = program
+        .find_subcommand_mut("sandbox")
+        .unwrap()
+        .render_help()
+        .to_string();
+    assert_eq!(
+        include_str!("sandbox-help.txt"),
+        help,
+        "service/src/config/sandbox-help.txt is to be:\n{help}"
+    );
 }

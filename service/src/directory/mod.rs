@@ -22,7 +22,7 @@ use crate::db::{DbError, column};
 use crate::secrets::MasterKey;
 
 /// How often the version in the database is compared with the one in memory. A change is in force after this and the
-/// time of one load, well within the contract's 5 s.
+/// time of one load, well within the 5 s of KEY-8.
 const POLL: Duration = Duration::from_secs(1);
 
 /// How long one look may take.
@@ -49,7 +49,7 @@ pub struct Key {
     pub id: Arc<str>,
     /// The HMAC key.
     pub secret: Secret,
-    /// What it may do beyond reading: the contract's scopes, such as `test-line:write` (KEY-4).
+    /// What it may do beyond reading: its scopes, such as `test-line:write` (KEY-4).
     pub permissions: Vec<String>,
     /// Requests per window of 60 s.
     pub rate_limit: u32,

@@ -108,6 +108,7 @@ mod tests {
         assert_eq!(seen(&["10.0.0.0/8"], "192.0.2.7", &["198.51.100.1"]), "192.0.2.7");
     }
 
+    /// KEY-5
     #[test]
     fn behind_trusted_proxies_the_right_most_untrusted_entry_is_the_client() {
         let proxies = ["10.0.0.0/8", "fd00::/8"];
@@ -138,6 +139,7 @@ mod tests {
         assert_eq!(seen.to_string(), "198.51.100.1");
     }
 
+    /// KEY-5
     #[test]
     fn an_allowlist_admits_its_blocks_and_v4_mapped_addresses_are_v4() {
         let blocks: Vec<IpNet> = ["192.0.2.0/24", "2001:db8::/32", "::ffff:198.51.100.0/120"]

@@ -8,8 +8,9 @@ use http::request::Parts;
 use partner_api_signing::DecodedPair;
 
 use super::identify::check_again;
+use super::route::Target;
 use super::verify::Verified;
-use super::{Refused, Seen, route};
+use super::{Refused, Seen};
 use crate::admission::{Admission, AdmissionError, Standing};
 use crate::directory::{Directory, Grants, Key};
 use crate::error::ApiError;
@@ -34,6 +35,7 @@ impl Caller {
 /// A request that has used up its nonce and is within its key's limit.
 pub(super) struct Admitted {
     pub seen: Seen,
+    pub target: Target,
     pub head: Parts,
     pub query: Vec<DecodedPair>,
     pub raw: Bytes,
@@ -53,6 +55,7 @@ pub(super) async fn admit(
 ) -> Result<Admitted, Box<Refused>> {
     let Verified {
         mut seen,
+        target,
         head,
         query,
         raw,
@@ -62,8 +65,7 @@ pub(super) async fn admit(
         Ok(key) => key,
         Err(error) => return Err(seen.refused(error)),
     };
-    let durability = route::durability(seen.operation);
-    let standing = match admission.admit(&key, claim.nonce.as_str(), durability).await {
+    let standing = match admission.admit(&key, claim.nonce.as_str(), target.durability()).await {
         Ok(standing) => standing,
         Err(error) => return Err(seen.refused(refusal(&error))),
     };
@@ -77,6 +79,7 @@ pub(super) async fn admit(
     };
     Ok(Admitted {
         seen,
+        target,
         head,
         query,
         raw,

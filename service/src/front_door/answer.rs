@@ -142,6 +142,7 @@ mod tests {
         }
     }
 
+    /// ERR-1, ERR-8
     #[tokio::test]
     async fn a_panic_in_a_handler_is_500_in_the_envelope_without_its_message() {
         let panicking = async {
@@ -160,6 +161,7 @@ mod tests {
         assert_eq!(body(response).await, json!({ "error": expected }));
     }
 
+    /// REQ-14
     #[test]
     fn what_has_an_etag_may_be_asked_for_again_and_nothing_else_may_be_kept() {
         let plain = finished(Response::new(Body::empty()), &seen());
@@ -176,6 +178,7 @@ mod tests {
         }
     }
 
+    /// ERR-7
     #[test]
     fn seconds_to_wait_are_rounded_up_and_at_least_one() {
         for (nanoseconds, seconds) in [

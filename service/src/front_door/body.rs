@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 
 use super::budget::{BodyBudget, Hold};
 use super::identify::{Claim, Identified};
+use super::route::Target;
 use super::{MAX_BODY_BYTES, Refused, Seen};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
@@ -17,6 +18,7 @@ use crate::listener::RequestBody;
 /// A request that has arrived whole.
 pub(super) struct Received {
     pub seen: Seen,
+    pub target: Target,
     pub head: Parts,
     /// The body, byte for byte as sent.
     pub raw: Bytes,
@@ -38,6 +40,7 @@ pub(super) async fn receive(
 ) -> Result<Received, Box<Refused>> {
     let Identified {
         seen,
+        target,
         head,
         body,
         claim,
@@ -52,6 +55,7 @@ pub(super) async fn receive(
     match read.await {
         Ok(raw) => Ok(Received {
             seen,
+            target,
             head,
             raw,
             claim,

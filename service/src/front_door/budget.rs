@@ -103,6 +103,7 @@ mod tests {
         text.parse().unwrap()
     }
 
+    /// REQ-9
     #[test]
     fn an_address_has_a_budget_and_gets_it_back() {
         let budget = BodyBudget::default();
@@ -120,6 +121,7 @@ mod tests {
         assert_eq!((held.in_all, held.by_address.len()), (0, 0));
     }
 
+    /// REQ-9
     #[test]
     fn all_addresses_together_have_a_budget() {
         let budget = BodyBudget::default();

@@ -10,6 +10,7 @@ use partner_api_signing::{
     is_valid_nonce, parse_timestamp, timestamp_is_current,
 };
 
+use super::route::Target;
 use super::{Arrived, Refused, Seen};
 use crate::admission::Durability;
 use crate::directory::{Directory, Key, STALE};
@@ -20,6 +21,7 @@ use crate::listener::RequestBody;
 /// A request's claim: the key is known and the time is right; the signature is not checked yet.
 pub(super) struct Identified {
     pub seen: Seen,
+    pub target: Target,
     pub head: http::request::Parts,
     pub body: RequestBody,
     pub claim: Claim,
@@ -51,8 +53,13 @@ impl Text {
 /// 401 `missing_signature_headers`, `invalid_key` or `expired_timestamp`; 503 while the directory is out of date, but for
 /// an operation that answers without the database.
 pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identified, Box<Refused>> {
-    let Arrived { mut seen, head, body } = arrived;
-    let claim = match claim(directory, &head.headers, super::route::durability(seen.operation)) {
+    let Arrived {
+        mut seen,
+        target,
+        head,
+        body,
+    } = arrived;
+    let claim = match claim(directory, &head.headers, target.durability()) {
         Ok(claim) => claim,
         Err((key, error)) => {
             seen.key = key;
@@ -62,6 +69,7 @@ pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identi
     seen.key = Some(claim.key.clone());
     Ok(Identified {
         seen,
+        target,
         head,
         body,
         claim,

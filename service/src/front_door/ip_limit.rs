@@ -118,6 +118,7 @@ mod tests {
         assert!(at(110).is_ok(), "60 s after the first one");
     }
 
+    /// LIM-2
     #[test]
     fn a_v6_network_is_one_address() {
         let limit = IpLimit::new(10);

@@ -43,11 +43,12 @@ use crate::error::ApiError;
 use crate::generated::operations::Operation;
 use crate::listener::RequestBody;
 use address::TrustedProxies;
+use route::Target;
 
 /// The path under which everything is signed.
 pub const API_ROOT: &str = "/api/v1/partner";
 
-/// One MB of the contract's section 8: bytes of the largest admitted body.
+/// Bytes of the largest admitted body: 1 MB (REQ-6).
 pub const MAX_BODY_BYTES: usize = 1_048_576;
 
 /// Bounds of the front door that an operator can set.
@@ -90,7 +91,6 @@ impl FrontDoor {
         if !route::is_signed(arrived.head.uri.path()) {
             return public::answer(context, arrived).await;
         }
-        let arrived = route::foresee(arrived);
         let identified = identify::identify(&self.directory, arrived)?;
         let received = body::receive(&self.body_budget, self.settings.body_timeout, identified).await?;
         let verified = verify::signature(self.settings.environment, received)?;
@@ -158,6 +158,7 @@ impl Seen {
 /// A request whose head has arrived.
 pub(crate) struct Arrived {
     pub seen: Seen,
+    pub target: Target,
     pub head: Parts,
     pub body: RequestBody,
 }
@@ -167,6 +168,7 @@ impl Arrived {
         const LONGEST_PATH: usize = 256;
         let (head, body) = request.into_parts();
         let path = head.uri.path();
+        let target = Target::of(&head.method, path);
         let shown = path
             .char_indices()
             .nth(LONGEST_PATH)
@@ -177,10 +179,15 @@ impl Arrived {
             line: Arc::new((head.method.clone(), shown.into())),
             address: proxies.client_address(peer.ip(), &head.headers),
             key: None,
-            operation: None,
+            operation: target.operation(),
             standing: None,
         };
-        Arrived { seen, head, body }
+        Arrived {
+            seen,
+            target,
+            head,
+            body,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use http::{HeaderMap, Method};
 use partner_api_signing::DecodedPair;
 
 use super::admit::{Admitted, Caller};
-use super::{API_ROOT, Answered, Arrived, Refused, Seen};
+use super::{API_ROOT, Answered, Refused, Seen};
 use crate::admission::Durability;
 use crate::context::Context;
 use crate::error::ApiError;
@@ -19,21 +19,30 @@ pub(super) fn is_signed(path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// How the nonce and the count of a request for this operation are kept (`x-admission`).
-pub(super) fn durability(operation: Option<&'static Operation>) -> Durability {
-    match operation.and_then(|operation| operation.extension("x-admission")) {
-        Some("memory") => Durability::Behind,
-        _ => Durability::Recorded,
-    }
-}
+/// The operation that a request will reach if it is let in: how it is let in depends on it, but the caller is told nothing of
+/// it before.
+pub(crate) struct Target(Result<Found, ApiError>);
 
-/// Notes the operation that a request will reach if it is let in: how it is let in depends on it, but the caller is told
-/// nothing of it before.
-pub(super) fn foresee(mut arrived: Arrived) -> Arrived {
-    arrived.seen.operation = find(&arrived.head.method, arrived.head.uri.path())
-        .ok()
-        .map(|found| found.route.operation);
-    arrived
+impl Target {
+    pub fn of(method: &Method, path: &str) -> Self {
+        Target(find(method, path))
+    }
+
+    /// The operation, for the log.
+    pub fn operation(&self) -> Option<&'static Operation> {
+        self.0.as_ref().ok().map(|found| found.route.operation)
+    }
+
+    /// How the nonce and the count of the request are kept (`x-admission`).
+    pub fn durability(&self) -> Durability {
+        match self
+            .operation()
+            .and_then(|operation| operation.extension("x-admission"))
+        {
+            Some("memory") => Durability::Behind,
+            _ => Durability::Recorded,
+        }
+    }
 }
 
 struct Found {
@@ -99,19 +108,20 @@ pub(super) struct Routed {
     caller: Caller,
 }
 
-/// Finds the request's operation.
+/// Tells the request's operation, or that there is none.
 ///
 /// # Errors
 /// 404, or 405 with the methods that the path has.
 pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
     let Admitted {
         seen,
+        target,
         head,
         query,
         raw,
         caller,
     } = admitted;
-    match find(&head.method, head.uri.path()) {
+    match target.0 {
         Ok(Found { route, variables }) => Ok(Routed {
             seen,
             route,

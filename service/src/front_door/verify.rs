@@ -8,6 +8,7 @@ use partner_api_signing::{
 
 use super::body::Received;
 use super::identify::Claim;
+use super::route::Target;
 use super::{Refused, Seen, address};
 use crate::directory::AllowlistMode;
 use crate::error::ApiError;
@@ -16,6 +17,7 @@ use crate::generated::errors::ErrorCode;
 /// A request whose signature is right.
 pub(super) struct Verified {
     pub seen: Seen,
+    pub target: Target,
     pub head: Parts,
     /// The query's pairs, decoded.
     pub query: Vec<DecodedPair>,
@@ -33,6 +35,7 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     // What the body took of the budget is given back below: who has proved the secret answers for it.
     let Received {
         seen,
+        target,
         head,
         raw,
         claim,
@@ -57,6 +60,7 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     drop(hold);
     Ok(Verified {
         seen,
+        target,
         head,
         query,
         raw,

@@ -1,5 +1,5 @@
 //! Publishing reports: their PDFs are rendered in the background and kept in the object storage, from where they are
-//! streamed (decisions: PDF).
+//! streamed (REP-8).
 //!
 //! A PDF's object key says what it was rendered from (`rules::pdf_key`), and the statement that finds it for a reader
 //! computes what the report holds now (`db::inspections::pdf`): so nothing stale is served, whatever was changed and however.

@@ -1,8 +1,7 @@
 //! What the database says of a report, as it is printed under its organisation's privacy mode.
 //!
-//! The contract calls the PDF "the same report as shown to the customer", and the decisions call `NONE` "no personal data".
-//! Both hold only if the stored document is no richer than the JSON beside it: one document serves every partner that is
-//! granted the report, and a partner of a `NONE` or `MASKED` organisation must not find in the PDF what the detail hides.
+//! The document shows no more than the JSON beside it (PII-3): one serves every partner that is granted the report, and
+//! a partner of a `NONE` or `MASKED` organisation must not find in the PDF what the detail hides.
 //! So plate, VIN and free texts pass the organisation's privacy mode before they are drawn, and hidden photos stay out.
 
 use chrono::{DateTime, Utc};

@@ -2,7 +2,7 @@
 
 use super::fold::fold;
 
-/// The form in which branch codes are compared and which `branches.code_folded` holds (contract 2.10, 4.3).
+/// The form in which branch codes are compared and which `branches.code_folded` holds (MEA-1).
 ///
 /// Letter case is ignored as Turkish keyboards mean it; everything else counts, spaces included.
 pub fn folded(code: &str) -> String {
@@ -13,6 +13,7 @@ pub fn folded(code: &str) -> String {
 mod tests {
     use super::folded;
 
+    /// MEA-1
     #[test]
     fn codes_that_differ_in_case_alone_are_equal() {
         for code in ["izm-01", "IZM-01", "İZM-01", "ızm-01", "Izm-01"] {

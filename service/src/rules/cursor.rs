@@ -178,6 +178,7 @@ mod tests {
         );
     }
 
+    /// REP-4
     #[test]
     fn every_altered_byte_is_noticed() {
         let bytes = URL_SAFE_NO_PAD.decode(cursor()).unwrap();

@@ -1,4 +1,4 @@
-//! The dynamometer's computed point (contract 2.10, rule 3).
+//! The dynamometer's computed point (MEA-9).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
@@ -28,6 +28,7 @@ mod tests {
 
     use super::ratio;
 
+    /// MEA-9
     #[test]
     fn the_ratio_has_two_decimals_rounded_half_up() {
         let table = [

@@ -1,4 +1,4 @@
-//! Which of two device values for a point is the newer one (contract 4.3; decisions: a point that already has a value).
+//! Which of two device values for a point is the newer one (MEA-8).
 
 use chrono::{DateTime, Utc};
 
@@ -27,6 +27,7 @@ mod tests {
 
     use super::{Moment, is_superseded};
 
+    /// MEA-8
     #[test]
     fn the_value_measured_later_stands_and_at_equal_times_the_later_arrival() {
         let at = |second| DateTime::from_timestamp(second, 0).expect("a time");

@@ -123,6 +123,7 @@ mod tests {
 
     use super::{Plate, PlateError, spaced};
 
+    /// MEA-2
     #[test]
     fn plates_are_normalised() {
         let table = [

@@ -106,6 +106,7 @@ mod tests {
         text.to_owned().into()
     }
 
+    /// PII-1
     #[test]
     fn the_whole_table_is_as_decided() {
         let vin = "WVWZZZ1JZ3W386752";

@@ -209,6 +209,7 @@ mod tests {
 
     use super::*;
 
+    /// PII-2
     #[test]
     fn ids_and_numbers_in_their_usual_forms_are_removed() {
         for text in [
@@ -298,6 +299,7 @@ mod tests {
         "1.598 cc, 12.5 V",
     ];
 
+    /// PII-2
     #[test]
     fn texts_without_personal_data_stay_as_they_are() {
         for text in HARMLESS {

@@ -1,4 +1,4 @@
-//! Device values to statuses: an organisation's bounds decide, the device does not (contract 2.10, rule 4).
+//! Device values to statuses: an organisation's bounds decide, the device does not (MEA-12).
 
 use rust_decimal::Decimal;
 
@@ -93,6 +93,7 @@ mod tests {
         }
     }
 
+    /// MEA-12
     #[test]
     fn the_whole_table() {
         let at_least = bounds("60", "", "40", "");

@@ -13,13 +13,13 @@ pub struct Organization {
     pub slug: &'static str,
     /// Its name for people.
     pub name: &'static str,
-    /// `NONE`, `MASKED` or `FULL` (section 2.3).
+    /// `NONE`, `MASKED` or `FULL` (PII-1).
     pub pii_mode: &'static str,
     /// When it joined the platform.
     pub created_at: DateTime<Utc>,
 }
 
-/// A branch (section 2.4).
+/// A branch (MEA-1, REP-10).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
     /// Its id.

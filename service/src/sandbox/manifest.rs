@@ -44,7 +44,7 @@ pub struct Partner {
     pub rate_limit: i32,
 }
 
-/// Reports and branch codes that show the contract's cases.
+/// Reports and branch codes for each case that the contract tells apart (REP-1, MEA-1, MEA-6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestExamples {
     /// An inspection for each visible status.

@@ -47,7 +47,7 @@ const PARTNERS: [PartnerSpec; 4] = [
         rate_limit: 6_000,
         grants: &[],
     },
-    // The contract's default limit.
+    // The default limit (LIM-1).
     PartnerSpec {
         name: "delta",
         scopes: &[WRITE],

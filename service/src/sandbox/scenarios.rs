@@ -1,4 +1,4 @@
-//! The six acceptance scenarios of the contract (section 4.3), run against a service with the sandbox's data, through the
+//! The six acceptance scenarios (SVC-7), run against a service with the sandbox's data, through the
 //! generated client as a device maker would.
 
 use std::fmt;
@@ -42,11 +42,11 @@ pub enum ScenarioError {
 /// How a scenario went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The scenario's number in the contract.
+    /// The scenario's number in SVC-7.
     pub number: u8,
     /// What is sent.
     pub scenario: &'static str,
-    /// What the contract expects.
+    /// What SVC-7 expects.
     pub expected: &'static str,
     /// What was answered.
     pub got: String,
@@ -133,7 +133,7 @@ enum Content {
     Measurement(Box<Measurement>),
     /// An error's code.
     Refused(String),
-    /// No answer of the contract's.
+    /// No answer that the document declares.
     Broken(String),
 }
 

@@ -238,6 +238,7 @@ async fn serve(place: &Place) -> RunningServer {
     start(parts).await.expect("a server")
 }
 
+/// SVC-7
 #[tokio::test]
 async fn the_acceptance_scenarios_pass_again_and_again() {
     let place = place().await;

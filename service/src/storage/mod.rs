@@ -25,7 +25,7 @@ pub use s3::S3Settings;
 
 use links::LinkSigner;
 
-/// How long the links to photos are good for: 900 s (contract: presigned URLs).
+/// How long the links to photos are good for: 900 s (REP-7).
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);
 
 /// Why an object cannot be stored, read or linked to.

@@ -19,6 +19,7 @@ fn places(connections: usize, connections_per_address: usize) -> Limits {
     }
 }
 
+/// REQ-13
 #[tokio::test]
 async fn when_all_places_are_taken_the_oldest_idle_connection_gives_way() {
     let limits = Limits {
@@ -87,6 +88,7 @@ async fn when_all_places_are_busy_a_new_connection_is_closed_at_once() {
     world.answers_others().await;
 }
 
+/// REQ-13
 #[tokio::test]
 async fn an_address_cannot_have_more_than_its_share() {
     let world = start(places(8, 2));

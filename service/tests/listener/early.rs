@@ -42,6 +42,7 @@ async fn pythons_http_client_reads_an_early_answer_every_time() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "60\n60\n", "{output:?}");
 }
 
+/// REQ-6
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_sends_everything_first_reads_the_early_answer_afterwards() {
     const SIZE: usize = 5 * 1024 * 1024;

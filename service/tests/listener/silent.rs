@@ -19,6 +19,7 @@ fn silences() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// REQ-13
 #[tokio::test]
 async fn a_connection_that_does_not_ask_is_ended_by_the_servers_clock() {
     let world = start(quick());

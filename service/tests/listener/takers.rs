@@ -6,6 +6,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::world::{get, quick, soon, start};
 
+/// REQ-13
 #[tokio::test]
 async fn an_http1_peer_that_never_reads_is_ended() {
     let world = start(quick());

@@ -14,9 +14,9 @@ static CARGO: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s;&|(])cargo (
 static NPM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s;&|(])npm run(?: --?[\w-]+)* ([\w:-]+)"));
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^([a-z_]+)\(\) *\{"));
 
-/// Commands that cargo has itself, and cargo-nextest's, which CONTRIBUTING may name.
-const CARGO_COMMANDS: [&str; 10] = [
-    "build", "check", "clippy", "doc", "fmt", "install", "machete", "nextest", "run", "test",
+/// Commands that cargo has itself, and those of the tools that `script/setup` installs.
+const CARGO_COMMANDS: [&str; 11] = [
+    "build", "check", "clippy", "deny", "doc", "fmt", "install", "machete", "nextest", "run", "test",
 ];
 
 /// A message for each command that the documents name in code and that the project does not have.

@@ -13,6 +13,9 @@ static PATH: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^[\w.<][^\s/:()'`|]*(/[^\s/:()'`|]*)+$|^[\w.-]*\.(json|lock|md|mjs|py|rs|sh|sql|toml|yaml)$")
 });
 
+/// A media type, which looks like a path and is none.
+static MEDIA_TYPE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(application|image|multipart|text)/[^/.]+$"));
+
 /// A placeholder, `<tag>` for instance, an ellipsis or a star.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"<[^<>/]*>|…|\*+"));
 
@@ -49,7 +52,7 @@ pub fn missing_paths(root: &Path, document: &Document, rules: PathRules<'_>) -> 
     let spans = document.spans.iter().flat_map(|span| {
         let is_command = span.contains(' ');
         span.split(' ')
-            .filter(move |word| PATH.is_match(word) && (!is_command || is_file(word)))
+            .filter(move |word| PATH.is_match(word) && !MEDIA_TYPE.is_match(word) && (!is_command || is_file(word)))
             .map(str::to_owned)
     });
     let trees = document.blocks.iter().flat_map(|block| tree(block));

@@ -1,26 +1,41 @@
-//! The files, folders and commands that the documents name exist.
+//! The files, folders and commands that the documents name exist, and so do the rules that comments and tests cite.
 
-use spec_gates::documents::{Document, PathRules, missing_commands, missing_paths, stages_of_usage};
+use spec_gates::documents::{Document, PathRules, missing_commands, missing_paths, stages_of_usage, wrong_ids};
 
 use crate::contracts::root;
 
 /// A document, where its paths may start, and the words that look like paths and are none.
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.
     ("ARCHITECTURE.md", &["", "service/src", "service/src/generated"], &[]),
     ("CONTRIBUTING.md", &["", "service/src"], &[]),
+    ("SECURITY.md", &[""], &[]),
     ("spec/README.md", &["spec", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
     (
         "codegen/README.md",
-        // What is generated for the service shows which files there are.
-        &["codegen", "", "service/src/generated"],
-        &["application/json", "application/octet-stream"],
+        // What is generated for a fixture and, with `--dispatch calls`, for the service shows which files there are.
+        &[
+            "codegen",
+            "",
+            "codegen/fixtures/positive/references/server",
+            "service/src/generated",
+        ],
+        &[],
     ),
+];
+
+/// Rules that no test shows, and why.
+const SHOWN_BY_NO_TEST: [(&str, &str); 2] = [
+    (
+        "KEY-11",
+        "how keys are issued is the operator's procedure: the service has no command for it",
+    ),
+    ("SVC-8", "whoever runs the service keeps what it logs"),
 ];
 
 /// May be absent.
@@ -68,6 +83,12 @@ fn every_stage_that_the_usage_of_script_test_lists_is_one() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn every_rule_that_is_cited_exists_and_a_test_cites_each() {
+    let wrong = wrong_ids(&root(), &SHOWN_BY_NO_TEST).unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 // The gates themselves, on a project made for it.
 
 fn project() -> tempfile::TempDir {
@@ -109,7 +130,7 @@ fn missing(text: &str) -> Vec<String> {
 #[test]
 fn paths_that_exist_are_found() {
     let text = "`src/rooms/kitchen.rs`, `rooms/`, `rooms/bath` (a module), `kitchen` is no path, `/items` neither,\n\
-                `src/rooms/<name>.rs`, `docs/V0001__….sql`, `docs/*`, `rooms/{bath,kitchen}.rs`, `made/later.json`,\n\
+                `src/rooms/<name>.rs`, `docs/V0001__….sql`, `docs/*`, `rooms/{bath,kitchen}.rs`, `made/later.json`, `application/…+json`,\n\
                 [licence](LICENSE), [a part](docs/V0001__schema.sql#part), [elsewhere](https://example.org/x).\n\n\
                 ```\nsrc/      the source; docs/ has the rest, <x> no I/O\n  rooms/  of it\n    bath.rs\ndocs/     the rest\n```\n";
     assert_eq!(missing(text), Vec::<String>::new());
@@ -165,4 +186,109 @@ fn stages_without_a_function_and_lists_that_differ_are_named() {
         ]
     );
     assert_eq!(stages_of_usage("lint() { true; }\n").len(), 1);
+}
+
+/// What is wrong with the ids of a project that has these files.
+fn wrong_ids_of(files: &[(&str, &str)], exceptions: &[(&str, &str)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    wrong_ids(folder.path(), exceptions).unwrap()
+}
+
+const CATS: (&str, &str) = (
+    "docs/contract/cats.md",
+    "- **CAT-1** Cats purr.\n- **CAT-2** Cats sleep: see CAT-1.\n- ~~**CAT-3**~~ Cats bark.\n- **DOG-1** Dogs bark.\n",
+);
+
+/// Each way in which a test may cite, and words that look like ids.
+const CITING: [(&str, &str); 2] = [
+    (
+        "tests/cats.rs",
+        "//! Sleep (CAT-2), in UTF-8.\n\n    /// CAT-1, DOG-1\n    #[tokio::test(flavor = \"multi_thread\")]\n    // Loud.\n    \
+         async fn cats_purr() {}\n",
+    ),
+    ("src/cats.rs", "//! As CAT-1 has it; not CONCAT-9.\n"),
+];
+
+#[test]
+fn rules_that_exist_and_are_cited_by_tests_are_right() {
+    assert_eq!(
+        wrong_ids_of(&[&[CATS][..], &CITING].concat(), &[]),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn an_id_that_is_not_defined_or_has_gone_is_named_wherever_it_is_cited() {
+    let citing = [
+        CATS,
+        CITING[0],
+        ("src/dogs.rs", "// Nothing.\n// DOG-2\n"),
+        ("script/feed", "# CAT-3\n"),
+        (".gitignore", "/made/\n"),
+        ("made/by_someone.rs", "// DOG-3\n"),
+    ];
+    assert_eq!(
+        wrong_ids_of(&citing, &[]),
+        [
+            "script/feed:1: the rule CAT-3 has gone. Cite what holds instead.",
+            "src/dogs.rs:2: docs/contract has no rule DOG-2. Cite the one that is meant, or add it at the end of its group.",
+        ]
+    );
+}
+
+#[test]
+fn an_id_that_is_defined_twice_is_named_even_if_one_of_the_rules_has_gone() {
+    let again = (
+        "docs/contract/dogs.md",
+        "- **DOG-1** Dogs dig.\n- **CAT-3** Cats climb.\n",
+    );
+    assert_eq!(
+        wrong_ids_of(&[&[CATS, again][..], &CITING].concat(), &[]),
+        [
+            "docs/contract/dogs.md: CAT-3 is defined twice. An id is never given to another rule.",
+            "docs/contract/dogs.md: DOG-1 is defined twice. An id is never given to another rule.",
+        ]
+    );
+}
+
+#[test]
+fn a_rule_that_no_test_cites_is_named_unless_it_is_an_exception_that_is_needed() {
+    let citing = [
+        CATS,
+        // A helper, a comment within a test and a file without a test show nothing.
+        (
+            "tests/cats.rs",
+            "/// CAT-1\nfn cat() {}\n\n/// CAT-2\n#[test]\nfn cats_sleep() {\n    // DOG-1\n}\n",
+        ),
+        ("tests/helper.rs", "//! CAT-1\n"),
+        (
+            "src/lib.rs",
+            "//! CAT-1\n\n/// CAT-1\n#[derive(Debug)]\nstruct Cat;\n\n#[test]\nfn there_is_one() {}\n",
+        ),
+    ];
+    let uncited = |id: &str| {
+        format!(
+            "docs/contract/cats.md: no test cites {id}. Cite it in the documentation of the test that shows the rule, or write \
+             that test."
+        )
+    };
+    assert_eq!(wrong_ids_of(&citing, &[]), [uncited("CAT-1"), uncited("DOG-1")]);
+    let exceptions = [
+        ("CAT-1", "nobody hears it"),
+        ("CAT-2", "it is dark"),
+        ("CAT-9", "it is gone"),
+    ];
+    assert_eq!(
+        wrong_ids_of(&citing, &exceptions),
+        [
+            uncited("DOG-1"),
+            "the exception CAT-2 is not needed any more; remove it".to_owned(),
+            "the exception CAT-9 is not needed any more; remove it".to_owned(),
+        ]
+    );
 }

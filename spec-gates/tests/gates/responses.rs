@@ -255,6 +255,7 @@ fn a_removed_error_code_is_breaking_and_an_added_one_an_addition() {
     }
 }
 
+/// REP-9
 #[test]
 fn a_known_value_may_come_and_not_go() {
     let place = "/components/schemas/ErrorDetail/properties/code/x-known-values";

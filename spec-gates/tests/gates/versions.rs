@@ -8,6 +8,7 @@ use spec_gates::{accepted, compare, released as read, verdict};
 
 use crate::contracts::{at, changes_of, check, released, root, small, working};
 
+/// SVC-4
 #[test]
 fn the_working_contract_may_be_released_as_its_version_says() {
     let root = root();

@@ -39,7 +39,7 @@ mod front_door {
     mod signature;
     mod vectors;
 }
-mod decisions {
+mod rules {
     mod access;
     mod limits;
     mod logs;

@@ -19,6 +19,7 @@ async fn until_they_wait(service: &Service, sessions: i64) {
         .await;
 }
 
+/// KEY-10
 #[tokio::test(flavor = "multi_thread")]
 async fn nonces_crossed_between_two_replicas_hold_nobody_up() {
     let first = Service::start().await;
@@ -69,6 +70,7 @@ async fn nonces_crossed_between_two_replicas_hold_nobody_up() {
     }
 }
 
+/// KEY-10
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_over_its_limit_is_refused_without_the_database() {
     let service = Service::start().await;
@@ -114,6 +116,7 @@ async fn a_nonce_that_met_a_used_up_limit_is_used_up_for_every_replica() {
     replica.send(request).await.assert_refused(401, "replay_detected");
 }
 
+/// REQ-9
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_nobody_has_proved_to_be_theirs_have_a_budget_per_address() {
     let service = Service::start().await;
@@ -152,6 +155,7 @@ async fn bytes_that_nobody_has_proved_to_be_theirs_have_a_budget_per_address() {
         .assert_status(201);
 }
 
+/// KEY-6
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_revoked_while_a_body_is_on_its_way_is_refused() {
     let service = Service::start().await;
@@ -171,6 +175,7 @@ async fn a_key_that_is_revoked_while_a_body_is_on_its_way_is_refused() {
     assert_eq!(service.count("measurements").await, 0);
 }
 
+/// KEY-6
 #[tokio::test(flavor = "multi_thread")]
 async fn a_timestamp_that_runs_out_while_a_body_is_on_its_way_is_refused() {
     let service = Service::start().await;

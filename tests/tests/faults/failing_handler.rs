@@ -4,6 +4,7 @@ use partner_api_tests::{ALPHA, Request, Service};
 
 use crate::measurements::state::{MEASUREMENTS, contents, package};
 
+/// KEY-7, ERR-1
 #[tokio::test]
 async fn a_failure_in_the_middle_undoes_the_record_and_keeps_the_nonce() {
     let service = Service::start().await;

@@ -59,6 +59,7 @@ async fn until_it_serves(service: &Service, target: &str) {
     }
 }
 
+/// REQ-12
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hung_backend_of_admission_is_left_behind() {
     let service = Service::start().await;
@@ -74,6 +75,7 @@ async fn a_hung_backend_of_admission_is_left_behind() {
     until_it_serves(&service, ORGANIZATIONS).await;
 }
 
+/// KEY-8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
     let service = Service::start().await;
@@ -110,6 +112,7 @@ async fn a_hung_backend_of_a_read_is_not_handed_to_the_next_one() {
     service.get(&ALPHA, list).await.assert_status(200);
 }
 
+/// REQ-12, KEY-8, KEY-9
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health_is_good() {
     let cluster = DurableCluster::start().await;

@@ -13,6 +13,7 @@ use crate::measurements::state::{MEASUREMENTS, package};
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
+/// SVC-2
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_outlives_a_killed_database() {
     let mut cluster = DurableCluster::start().await;
@@ -60,6 +61,7 @@ async fn what_was_answered_outlives_a_killed_database() {
         .assert_status(200);
 }
 
+/// REQ-12, KEY-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_goes_on_while_its_database_is_gone_and_when_it_is_back() {
     let mut cluster = DurableCluster::start().await;
@@ -103,6 +105,7 @@ async fn again(service: &Service, external_id: &str) -> Answer {
     }
 }
 
+/// SVC-2
 #[tokio::test(flavor = "multi_thread")]
 async fn no_recorded_package_is_lost_when_the_database_is_killed_in_the_middle() {
     let mut cluster = DurableCluster::start().await;

@@ -42,6 +42,7 @@ fn assert_all_unavailable(answers: &[Answer], since: Instant) {
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
 }
 
+/// REQ-12
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_locked_table_nobody_waits_for_long() {
     let service = Service::start().await;
@@ -89,6 +90,7 @@ async fn behind_a_locked_report_nobody_waits_for_long() {
         .assert_status(201);
 }
 
+/// REQ-12, KEY-9
 #[tokio::test(flavor = "multi_thread")]
 async fn where_admission_is_held_up_nobody_waits_for_long() {
     let service = Service::start().await;

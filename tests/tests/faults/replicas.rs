@@ -8,6 +8,7 @@ use crate::measurements::state::{MEASUREMENTS, package};
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
+/// KEY-6, SVC-3
 #[tokio::test]
 async fn a_nonce_of_a_write_is_used_up_for_every_replica() {
     let service = Service::start().await;
@@ -28,6 +29,7 @@ async fn a_nonce_of_a_write_is_used_up_for_every_replica() {
     }
 }
 
+/// KEY-9
 #[tokio::test]
 async fn a_nonce_of_health_is_recorded_behind_its_answer() {
     let service = Service::start().await;
@@ -44,6 +46,7 @@ async fn a_nonce_of_health_is_recorded_behind_its_answer() {
     replica.send(elsewhere).await.assert_refused(401, "replay_detected");
 }
 
+/// LIM-1, SVC-3
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_is_exact_among_reads_and_writes_of_two_replicas() {
     let first = Service::start().await;

@@ -23,6 +23,7 @@ async fn until_health_is(replicas: &[&Service], key: &TestKey, status: u16) {
     replicas[0].within_five_seconds(changed).await;
 }
 
+/// KEY-8
 #[tokio::test]
 async fn a_revoked_key_works_nowhere_and_the_partners_other_one_does() {
     let service = Service::start().await;
@@ -41,6 +42,7 @@ async fn a_revoked_key_works_nowhere_and_the_partners_other_one_does() {
     assert_eq!(service.count("measurements").await, 0);
 }
 
+/// KEY-8
 #[tokio::test]
 async fn a_disabled_partner_is_shut_out_until_it_is_enabled() {
     let service = Service::start().await;
@@ -57,6 +59,7 @@ async fn a_disabled_partner_is_shut_out_until_it_is_enabled() {
     }
 }
 
+/// KEY-8
 #[tokio::test]
 async fn a_narrowed_grant_hides_reports_and_refuses_measurements() {
     let service = Service::start().await;
@@ -101,6 +104,7 @@ async fn a_narrowed_grant_hides_reports_and_refuses_measurements() {
     }
 }
 
+/// KEY-8
 #[tokio::test]
 async fn a_scope_that_is_taken_away_is_missing_everywhere() {
     let service = Service::start().await;
@@ -113,6 +117,7 @@ async fn a_scope_that_is_taken_away_is_missing_everywhere() {
         .await;
 }
 
+/// KEY-12
 #[tokio::test]
 async fn a_key_expires_at_its_moment_without_a_reload() {
     let first = Service::start().await;

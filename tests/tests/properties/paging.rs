@@ -187,6 +187,7 @@ fn altered(cursor: &str, at: usize, by: usize) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+/// REP-3, REP-4
 #[test]
 fn pages_are_the_ordered_list_whatever_is_inserted_meanwhile() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -210,6 +211,7 @@ fn pages_are_the_ordered_list_whatever_is_inserted_meanwhile() {
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// REP-4
 #[tokio::test]
 async fn no_altered_byte_of_a_cursor_passes() {
     let service = Service::start().await;

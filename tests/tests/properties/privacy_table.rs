@@ -204,6 +204,7 @@ fn the_table_names_each_text_of_each_answer() {
     );
 }
 
+/// PII-1, PII-2
 #[tokio::test]
 async fn every_cell_shows_what_its_mode_allows() {
     let service = Service::start().await;
@@ -242,6 +243,7 @@ async fn every_cell_shows_what_its_mode_allows() {
     }
 }
 
+/// REP-7
 #[tokio::test]
 async fn photos_are_shown_by_kind_and_flag_alone() {
     let service = Service::start().await;
@@ -312,6 +314,7 @@ async fn a_mode_changes_nothing_but_the_personal_fields() {
     }
 }
 
+/// PII-3
 #[tokio::test]
 async fn the_pdf_is_no_richer_than_the_mode_allows() {
     let service = Service::start().await;

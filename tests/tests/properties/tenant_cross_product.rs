@@ -318,6 +318,7 @@ async fn all_of_it(changes: &str) {
     measurements_are_taken_where_granted(&service).await;
 }
 
+/// REP-1, REP-2, ERR-6
 #[tokio::test]
 async fn what_is_not_granted_answers_like_what_never_existed() {
     all_of_it("").await;

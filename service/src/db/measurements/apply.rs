@@ -141,7 +141,7 @@ pub async fn record_applied<C: GenericClient>(
     Ok(RecordApplied::Applied(applied))
 }
 
-/// Applies a waiting measurement to a report, as an inspector does with one click (contract 3.2).
+/// Applies a waiting measurement to a report, as an inspector does with one click (MEA-13).
 ///
 /// The report must be in its writing phase, at the measurement's branch and for its plate; how old it is does not matter
 /// here. `by` says who applies it. `None`: the measurement does not wait (any more), or the report is none for it; nothing

@@ -1,4 +1,4 @@
-//! Which points of a measurement a report takes, and with which status (contract 2.10, rules 2 to 4). Pure.
+//! Which points of a measurement a report takes, and with which status (MEA-7, MEA-9, MEA-12). Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

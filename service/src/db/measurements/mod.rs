@@ -1,4 +1,4 @@
-//! Test-line measurements: recorded once, applied to the open report of their plate, or waiting for one (contract 4.3).
+//! Test-line measurements: recorded once, applied to the open report of their plate, or waiting for one (MEA-5, MEA-6).
 //!
 //! Correctness rests on the unique index over (partner, external id) and on the lock of a report's row, which every writer
 //! of its answers takes first. Nothing uncommitted is held while a lock is waited for: [`record`] is one statement, and

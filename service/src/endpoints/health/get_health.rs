@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/health` (contract, section 2.2): no database query, and it answers while the database is down.
+//! `GET /api/v1/partner/health` (SVC-6, KEY-9): no database query, and it answers while the database is down.
 
 use crate::context::Context;
 use crate::error::ApiError;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections/{id}`: one report (contract 2.7).
+//! `GET /api/v1/partner/inspections/{id}`: one report (REP-1, REP-12).
 
 use super::{not_found, vehicle};
 use crate::context::Context;
@@ -172,6 +172,7 @@ mod tests {
         }
     }
 
+    /// REP-9
     #[test]
     fn amounts_keep_their_two_decimals() {
         let answer = serde_json::to_value(inspection(detail(PiiMode::None), "http://localhost")).unwrap();

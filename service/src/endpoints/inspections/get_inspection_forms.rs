@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms, templates merged with answers (contract 2.8).
+//! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms, templates merged with answers (REP-6).
 
 use super::visible;
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos, behind presigned links (contract 2.9).
+//! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos, behind presigned links (REP-7).
 
 use super::{storage_failed, visible};
 use crate::context::Context;

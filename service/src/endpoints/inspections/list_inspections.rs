@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/inspections`: the reports open to the partner, newest first, in pages (contract 4.1).
+//! `GET /api/v1/partner/inspections`: the reports open to the partner, newest first, in pages (REP-3, REP-11).
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `POST /api/v1/partner/test-line/measurements`: a package of device values, recorded once (contract 2.10, 4.3).
+//! `POST /api/v1/partner/test-line/measurements`: a package of device values, recorded once (MEA-4, MEA-10).
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -151,6 +151,7 @@ fn skipped_points(skipped: Vec<Skipped>) -> Option<Vec<SkippedPoint>> {
 mod tests {
     use super::*;
 
+    /// MEA-3
     #[test]
     fn a_time_ahead_is_refused_beyond_the_clock_tolerance() {
         let now = Utc::now();
@@ -168,6 +169,7 @@ mod tests {
         }
     }
 
+    /// MEA-14
     #[test]
     fn a_pending_answer_has_no_points_and_no_report() {
         let id = Uuid::now_v7();
@@ -185,6 +187,7 @@ mod tests {
         );
     }
 
+    /// MEA-11
     #[test]
     fn a_replay_answers_the_recorded_plate_and_tells_another_body() {
         let (id, report) = (Uuid::now_v7(), Uuid::now_v7());

@@ -1,5 +1,5 @@
 //! `GET /api/v1/partner/organizations/{orgId}/branches`: the branches of an organisation open to the partner
-//! (contract 2.4).
+//! (REP-10).
 
 use crate::context::Context;
 use crate::db::branches;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/partner/organizations`: the organisations open to the partner (contract 2.3).
+//! `GET /api/v1/partner/organizations`: the organisations open to the partner (REP-2, REP-10).
 
 use crate::context::Context;
 use crate::db::organizations;

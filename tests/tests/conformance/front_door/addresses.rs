@@ -17,6 +17,7 @@ async fn behind_a_proxy() -> Service {
     .await
 }
 
+/// ERR-3, KEY-5
 #[tokio::test]
 async fn an_address_outside_the_allowlist_is_refused_by_name() {
     let service = Service::start().await;
@@ -28,6 +29,7 @@ async fn an_address_outside_the_allowlist_is_refused_by_name() {
     service.send(health().from("127.0.0.7")).await.assert_status(200);
 }
 
+/// ERR-3
 #[tokio::test]
 async fn a_stranger_does_not_learn_of_the_allowlist() {
     let service = Service::start().await;
@@ -37,6 +39,7 @@ async fn a_stranger_does_not_learn_of_the_allowlist() {
         .assert_refused(401, "invalid_signature");
 }
 
+/// REQ-1
 #[tokio::test]
 async fn an_address_that_is_refused_burns_no_nonce() {
     let service = Service::start().await;
@@ -45,6 +48,7 @@ async fn an_address_that_is_refused_burns_no_nonce() {
     service.send(request.from("127.0.0.7")).await.assert_status(200);
 }
 
+/// KEY-5
 #[tokio::test]
 async fn a_list_in_report_mode_admits() {
     let service = Service::start().await;
@@ -63,6 +67,7 @@ async fn what_a_stranger_forwards_is_not_believed() {
     );
 }
 
+/// KEY-5
 #[tokio::test]
 async fn the_right_most_untrusted_entry_of_a_trusted_proxy_is_the_client() {
     let service = behind_a_proxy().await;

@@ -14,6 +14,7 @@ fn package(size: usize, external_id: &str) -> String {
     format!("{head}{}{tail}", "x".repeat(size - head.len() - tail.len()))
 }
 
+/// REQ-6
 #[tokio::test]
 async fn a_body_of_1048576_bytes_passes() {
     let service = Service::start().await;
@@ -34,6 +35,7 @@ async fn a_body_of_1048576_bytes_passes() {
     );
 }
 
+/// REQ-6
 #[tokio::test]
 async fn one_byte_more_is_too_large_announced() {
     let service = Service::start().await;
@@ -54,6 +56,7 @@ async fn an_announced_length_is_refused_before_the_body_comes() {
     service.send(announced).await.assert_refused(413, "payload_too_large");
 }
 
+/// REQ-6
 #[tokio::test]
 async fn one_byte_more_is_too_large_in_chunks_without_waiting_for_the_rest() {
     let service = Service::start().await;
@@ -76,6 +79,7 @@ async fn a_body_of_a_get_is_measured_too() {
     answer.assert_refused(413, "payload_too_large");
 }
 
+/// REQ-7
 #[tokio::test]
 async fn a_body_that_does_not_arrive_in_time_is_given_up() {
     let service = Service::start_with(Options {

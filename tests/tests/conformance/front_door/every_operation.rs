@@ -35,6 +35,7 @@ async fn a_good_request_passes_for_every_operation() {
     }
 }
 
+/// ERR-1
 #[tokio::test]
 async fn every_401_is_answered_alike() {
     let service = Service::start().await;
@@ -142,6 +143,7 @@ async fn another_method_is_answered_alike() {
     }
 }
 
+/// REQ-5
 #[tokio::test]
 async fn an_unknown_query_parameter_is_answered_alike() {
     let service = Service::start().await;
@@ -153,6 +155,7 @@ async fn an_unknown_query_parameter_is_answered_alike() {
     }
 }
 
+/// REQ-12, KEY-9
 #[tokio::test]
 async fn without_a_database_every_operation_but_health_is_unavailable() {
     let service = Service::start().await;
@@ -169,6 +172,7 @@ async fn without_a_database_every_operation_but_health_is_unavailable() {
     }
 }
 
+/// ERR-1, ERR-8
 #[tokio::test]
 async fn a_fault_inside_is_answered_without_its_cause() {
     let service = Service::start().await;

@@ -5,6 +5,7 @@ use partner_api_tests::{ALPHA, DELTA, Options, Request, Service};
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
+/// LIM-1, REQ-11, ERR-7
 #[tokio::test]
 async fn exactly_as_many_requests_pass_as_the_key_has() {
     let service = Service::start().await;
@@ -23,6 +24,7 @@ async fn exactly_as_many_requests_pass_as_the_key_has() {
     assert!((1..=60).contains(&wait));
 }
 
+/// LIM-1, SVC-3
 #[tokio::test(flavor = "multi_thread")]
 async fn the_default_limit_is_exact_among_simultaneous_requests_of_two_replicas() {
     let service = Service::start().await;
@@ -83,6 +85,7 @@ async fn a_window_that_ran_out_makes_room_for_a_new_one() {
     );
 }
 
+/// LIM-3
 #[tokio::test]
 async fn a_window_that_began_in_the_future_begins_anew() {
     let service = Service::start().await;
@@ -128,6 +131,7 @@ async fn a_refused_parameter_counts_and_a_replay_does_not() {
     );
 }
 
+/// LIM-2, REQ-1
 #[tokio::test]
 async fn an_address_has_a_limit_before_anything_else_is_looked_at() {
     let service = Service::start_with(Options {

@@ -11,6 +11,7 @@ async fn an_unknown_path_is_not_found() {
     assert!(answer.header("ratelimit").is_some());
 }
 
+/// REQ-2
 #[tokio::test]
 async fn an_unsigned_request_to_an_unknown_path_is_not_told_that_it_is_unknown() {
     let service = Service::start().await;
@@ -27,6 +28,7 @@ async fn an_unsigned_request_to_an_unknown_path_is_not_told_that_it_is_unknown()
     }
 }
 
+/// REQ-3
 #[tokio::test]
 async fn a_path_that_leads_somewhere_only_after_normalisation_is_another_path() {
     let service = Service::start().await;
@@ -47,6 +49,7 @@ async fn a_path_that_leads_somewhere_only_after_normalisation_is_another_path() 
     }
 }
 
+/// REQ-3
 #[tokio::test]
 async fn a_path_that_is_no_path_of_segments_is_refused_like_any_other() {
     let service = Service::start().await;
@@ -77,6 +80,7 @@ async fn an_escaped_dot_or_an_escape_that_is_none_makes_another_path() {
     }
 }
 
+/// REQ-4
 #[tokio::test]
 async fn another_method_is_told_which_ones_there_are() {
     let service = Service::start().await;
@@ -99,6 +103,7 @@ async fn another_method_is_told_which_ones_there_are() {
         .snapshot("another_method_is_told_which_ones_there_are");
 }
 
+/// REQ-2
 #[tokio::test]
 async fn the_document_is_served_unsigned() {
     let service = Service::start().await;

@@ -2,6 +2,7 @@ use partner_api_tests::{ALPHA, Request, Service};
 
 const LIST: &str = "/api/v1/partner/inspections";
 
+/// REQ-5
 #[tokio::test]
 async fn an_unknown_parameter_is_refused_by_name() {
     let service = Service::start().await;
@@ -13,6 +14,7 @@ async fn an_unknown_parameter_is_refused_by_name() {
         .snapshot("an_unknown_parameter_is_refused_by_name");
 }
 
+/// REQ-5
 #[tokio::test]
 async fn a_repeated_parameter_is_refused_by_name() {
     let service = Service::start().await;
@@ -27,6 +29,7 @@ async fn a_repeated_parameter_is_refused_by_name() {
         .assert_refused(400, "invalid_request");
 }
 
+/// SIG-4
 #[tokio::test]
 async fn a_malformed_percent_is_refused_before_anything_is_signed() {
     let service = Service::start().await;
@@ -43,6 +46,7 @@ async fn a_malformed_percent_is_refused_before_anything_is_signed() {
     }
 }
 
+/// SIG-4
 #[tokio::test]
 async fn every_spelling_of_a_query_is_signed_alike() {
     let service = Service::start().await;

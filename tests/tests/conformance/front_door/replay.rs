@@ -5,6 +5,7 @@ use partner_api_tests::{ALPHA, BETA, Request, Service};
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 const HEALTH: &str = "/api/v1/partner/health";
 
+/// KEY-6, ERR-5
 #[tokio::test]
 async fn a_nonce_works_once() {
     let service = Service::start().await;
@@ -18,6 +19,7 @@ async fn a_nonce_works_once() {
         .snapshot("a_nonce_works_once");
 }
 
+/// KEY-7
 #[tokio::test]
 async fn a_nonce_is_burnt_whatever_is_answered() {
     let service = Service::start().await;
@@ -41,6 +43,7 @@ async fn a_nonce_is_burnt_whatever_is_answered() {
     }
 }
 
+/// KEY-6, KEY-12
 #[tokio::test]
 async fn a_nonce_belongs_to_its_key() {
     let service = Service::start().await;
@@ -56,6 +59,7 @@ async fn a_nonce_belongs_to_its_key() {
     }
 }
 
+/// KEY-6
 #[tokio::test(flavor = "multi_thread")]
 async fn of_100_simultaneous_uses_exactly_one_passes() {
     let service = Service::start().await;
@@ -73,6 +77,7 @@ async fn of_100_simultaneous_uses_exactly_one_passes() {
     }
 }
 
+/// KEY-6, SVC-3
 #[tokio::test]
 async fn a_nonce_is_used_up_for_every_replica() {
     let service = Service::start().await;

@@ -22,6 +22,7 @@ async fn a_request_without_the_four_headers_is_refused() {
     assert_eq!(answer.header("ratelimit"), None);
 }
 
+/// SIG-1, ERR-2
 #[tokio::test]
 async fn each_of_the_four_headers_must_be_there_once_and_not_empty() {
     let service = Service::start().await;
@@ -46,6 +47,7 @@ async fn each_of_the_four_headers_must_be_there_once_and_not_empty() {
     }
 }
 
+/// SIG-1, ERR-2
 #[tokio::test]
 async fn a_nonce_has_16_to_128_visible_ascii_characters() {
     let service = Service::start().await;
@@ -69,6 +71,7 @@ async fn a_nonce_has_16_to_128_visible_ascii_characters() {
         .snapshot("a_short_nonce_is_refused");
 }
 
+/// ERR-2
 #[tokio::test]
 async fn a_timestamp_is_a_plain_integer() {
     let service = Service::start().await;
@@ -95,6 +98,7 @@ async fn a_timestamp_is_a_plain_integer() {
         .assert_refused(401, "expired_timestamp");
 }
 
+/// ERR-3
 #[tokio::test]
 async fn a_key_that_is_not_in_force_is_refused_with_one_answer() {
     let service = Service::start().await;
@@ -126,6 +130,7 @@ async fn a_key_that_is_not_in_force_is_refused_with_one_answer() {
     }
 }
 
+/// KEY-3, SVC-1
 #[tokio::test]
 async fn a_live_service_takes_live_keys_only() {
     let service = Service::start_with(Options {
@@ -138,6 +143,7 @@ async fn a_live_service_takes_live_keys_only() {
     service.get(&ALPHA, HEALTH).await.assert_refused(401, "invalid_key");
 }
 
+/// KEY-8
 #[tokio::test]
 async fn a_revoked_key_stops_working_within_five_seconds() {
     let service = Service::start().await;
@@ -154,6 +160,7 @@ async fn a_revoked_key_stops_working_within_five_seconds() {
     service.get(&fixture::ALPHA_ROTATED, HEALTH).await.assert_status(200);
 }
 
+/// KEY-12
 #[tokio::test]
 async fn a_key_that_expires_stops_working_at_that_moment() {
     let service = Service::start().await;
@@ -170,6 +177,7 @@ async fn a_key_that_expires_stops_working_at_that_moment() {
         .await;
 }
 
+/// SIG-5
 #[tokio::test]
 async fn a_timestamp_may_differ_by_300_seconds() {
     let service = Service::start().await;
@@ -191,6 +199,7 @@ async fn a_timestamp_may_differ_by_300_seconds() {
     }
 }
 
+/// ERR-5
 #[tokio::test]
 async fn an_expired_timestamp_is_told_the_servers_time() {
     let service = Service::start().await;
@@ -202,6 +211,7 @@ async fn an_expired_timestamp_is_told_the_servers_time() {
     assert!(answer.message().contains(&year), "{}", answer.message());
 }
 
+/// ERR-4
 #[tokio::test]
 async fn a_wrong_signature_is_shown_the_servers_canonical_string() {
     let service = Service::start().await;
@@ -222,6 +232,7 @@ async fn a_wrong_signature_is_shown_the_servers_canonical_string() {
     assert_eq!(lines[4..], ["0123456789abcdef", partner_api_signing::EMPTY_BODY_SHA256]);
 }
 
+/// ERR-4
 #[tokio::test]
 async fn a_live_service_shows_no_canonical_string() {
     let service = Service::start_with(Options {
@@ -241,6 +252,7 @@ async fn a_live_service_shows_no_canonical_string() {
     assert!(!message.contains(HEALTH), "{message}");
 }
 
+/// ERR-4, SIG-2
 #[tokio::test]
 async fn a_signature_of_another_shape_is_invalid() {
     let service = Service::start().await;
@@ -260,6 +272,7 @@ async fn a_signature_of_another_shape_is_invalid() {
     }
 }
 
+/// SIG-3
 #[tokio::test]
 async fn a_signature_covers_method_path_query_and_body() {
     let service = Service::start().await;
@@ -282,6 +295,7 @@ async fn a_signature_covers_method_path_query_and_body() {
     }
 }
 
+/// REQ-1
 #[tokio::test]
 async fn a_wrong_signature_burns_no_nonce_and_counts_against_no_limit() {
     let service = Service::start().await;

@@ -50,6 +50,7 @@ fn sendable(list: &str) -> Vec<Value> {
     vectors
 }
 
+/// SIG-4, SIG-6
 #[tokio::test]
 async fn every_query_vector_verifies_over_the_canonical_form_it_names() {
     let service = Service::start().await;

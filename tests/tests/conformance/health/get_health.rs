@@ -4,6 +4,7 @@ use partner_api_tests::{ALPHA, GAMMA, Request, Service};
 
 const HEALTH: &str = "/api/v1/partner/health";
 
+/// SVC-6
 #[tokio::test]
 async fn a_partner_is_told_who_it_is_and_what_time_it_is() {
     let service = Service::start().await;
@@ -22,6 +23,7 @@ async fn a_partner_without_grants_is_answered_too() {
     assert_eq!(health.partner.to_string(), partners::GAMMA);
 }
 
+/// KEY-9
 #[tokio::test]
 async fn it_answers_while_the_database_is_down() {
     let service = Service::start().await;
@@ -33,6 +35,7 @@ async fn it_answers_while_the_database_is_down() {
         .assert_refused(503, "service_unavailable");
 }
 
+/// KEY-6, KEY-9
 #[tokio::test]
 async fn a_nonce_works_once_while_the_database_is_down() {
     let service = Service::start().await;

@@ -5,6 +5,7 @@ fn path(id: &str) -> String {
     format!("/api/v1/partner/inspections/{id}")
 }
 
+/// PII-1, REP-12, REQ-15
 #[tokio::test]
 async fn a_report_is_shown_with_masked_personal_data() {
     let service = Service::start().await;
@@ -18,6 +19,7 @@ async fn a_report_is_shown_with_masked_personal_data() {
     service.last().snapshot("a_report_is_shown_with_masked_personal_data");
 }
 
+/// PII-1
 #[tokio::test]
 async fn a_report_is_shown_without_personal_data() {
     let service = Service::start().await;
@@ -31,6 +33,7 @@ async fn a_report_is_shown_without_personal_data() {
     service.last().snapshot("a_report_is_shown_without_personal_data");
 }
 
+/// PII-1
 #[tokio::test]
 async fn a_report_is_shown_with_plain_personal_data() {
     let service = Service::start().await;
@@ -47,6 +50,7 @@ async fn a_report_is_shown_with_plain_personal_data() {
     assert_eq!(answer.json()["summary"], "Sahibi 0534 333 03 01.");
 }
 
+/// REP-1
 #[tokio::test]
 async fn archived_and_cancelled_reports_are_shown() {
     let service = Service::start().await;
@@ -59,6 +63,7 @@ async fn archived_and_cancelled_reports_are_shown() {
     }
 }
 
+/// REP-1, ERR-6
 #[tokio::test]
 async fn what_cannot_be_seen_answers_like_what_does_not_exist() {
     let service = Service::start().await;
@@ -102,6 +107,7 @@ async fn a_text_that_is_no_id_is_not_found() {
     }
 }
 
+/// REP-12
 #[tokio::test]
 async fn its_links_lead_to_its_parts() {
     let service = Service::start().await;
@@ -113,6 +119,7 @@ async fn its_links_lead_to_its_parts() {
     }
 }
 
+/// REQ-16
 #[tokio::test]
 async fn reading_writes_nothing_but_the_nonce() {
     let service = Service::start().await;

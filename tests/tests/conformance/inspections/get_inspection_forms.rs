@@ -6,6 +6,7 @@ fn path(id: &str) -> String {
     format!("/api/v1/partner/inspections/{id}/forms")
 }
 
+/// REP-6
 #[tokio::test]
 async fn forms_merge_the_template_with_the_answers() {
     let service = Service::start().await;
@@ -19,6 +20,7 @@ async fn forms_merge_the_template_with_the_answers() {
     service.last().snapshot("forms_merge_the_template_with_the_answers");
 }
 
+/// PII-2
 #[tokio::test]
 async fn notes_are_scrubbed_where_personal_data_is_hidden() {
     let service = Service::start().await;
@@ -34,6 +36,7 @@ async fn notes_are_scrubbed_where_personal_data_is_hidden() {
         .snapshot("notes_are_scrubbed_where_personal_data_is_hidden");
 }
 
+/// PII-2
 #[tokio::test]
 async fn notes_are_plain_where_personal_data_is_shown() {
     let service = Service::start().await;
@@ -55,6 +58,7 @@ async fn a_measured_value_keeps_its_decimals() {
     assert!(text.contains("\"numeric_value\":-6.250"), "{text}");
 }
 
+/// REP-6
 #[tokio::test]
 async fn a_report_without_forms_gives_an_empty_array() {
     let service = Service::start().await;
@@ -65,6 +69,7 @@ async fn a_report_without_forms_gives_an_empty_array() {
     );
 }
 
+/// REP-6
 #[tokio::test]
 async fn forms_are_hidden_exactly_as_the_report_is() {
     let service = Service::start().await;

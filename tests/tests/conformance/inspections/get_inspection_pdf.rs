@@ -22,6 +22,7 @@ async fn the_pdf_of_a_published_report_is_streamed() {
     assert_eq!(bytes.concat(), b"%PDF-1.7 report 201");
 }
 
+/// REP-8
 #[tokio::test]
 async fn there_is_no_pdf_without_a_public_slug() {
     let service = Service::start().await;
@@ -31,6 +32,7 @@ async fn there_is_no_pdf_without_a_public_slug() {
         .snapshot("there_is_no_pdf_without_a_public_slug");
 }
 
+/// REP-8
 #[tokio::test]
 async fn there_is_no_pdf_of_a_report_that_is_not_published() {
     let service = Service::start().await;

@@ -71,6 +71,7 @@ fn mode(mode: &str) -> String {
     )
 }
 
+/// REP-8
 #[tokio::test]
 async fn a_pdf_is_not_served_while_it_is_rendered_anew() {
     let service = Service::start().await;
@@ -81,6 +82,7 @@ async fn a_pdf_is_not_served_while_it_is_rendered_anew() {
         .snapshot("a_pdf_is_not_served_while_it_is_rendered_anew");
 }
 
+/// REP-8, PII-3
 #[tokio::test]
 async fn a_pdf_of_a_laxer_privacy_mode_is_never_served_again() {
     let service = Service::start().await;
@@ -99,6 +101,7 @@ async fn a_pdf_of_a_laxer_privacy_mode_is_never_served_again() {
     }
 }
 
+/// REP-8
 #[tokio::test]
 async fn a_photo_that_was_hidden_after_publishing_is_in_no_pdf() {
     let service = Service::start().await;
@@ -116,6 +119,7 @@ async fn a_photo_that_was_hidden_after_publishing_is_in_no_pdf() {
     }
 }
 
+/// REP-8
 #[tokio::test]
 async fn whatever_is_printed_and_changed_by_sql_is_rendered_anew() {
     let service = Service::start().await;

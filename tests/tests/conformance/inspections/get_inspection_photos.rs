@@ -7,6 +7,7 @@ fn path(id: &str) -> String {
     format!("/api/v1/partner/inspections/{id}/photos")
 }
 
+/// REP-7
 #[tokio::test]
 async fn photos_come_in_order_without_the_hidden_ones() {
     let service = Service::start().await;
@@ -35,6 +36,7 @@ async fn a_caption_is_plain_where_personal_data_is_shown() {
         .snapshot("a_caption_is_plain_where_personal_data_is_shown");
 }
 
+/// REP-7, REQ-2
 #[tokio::test]
 async fn a_link_works_for_900_seconds_without_a_signature() {
     let service = Service::start().await;
@@ -85,6 +87,7 @@ async fn an_altered_link_is_not_found() {
     }
 }
 
+/// REP-6
 #[tokio::test]
 async fn a_report_without_photos_gives_an_empty_array() {
     let service = Service::start().await;
@@ -95,6 +98,7 @@ async fn a_report_without_photos_gives_an_empty_array() {
     );
 }
 
+/// REP-6
 #[tokio::test]
 async fn photos_are_hidden_exactly_as_the_report_is() {
     let service = Service::start().await;

@@ -11,6 +11,7 @@ async fn list(service: &Service, query: &str) -> Answer {
     service.get(&ALPHA, &format!("{LIST}?{query}")).await
 }
 
+/// REP-3
 #[tokio::test]
 async fn published_and_archived_reports_come_newest_first() {
     let service = Service::start().await;
@@ -30,6 +31,7 @@ async fn published_and_archived_reports_come_newest_first() {
     assert_eq!(answer.data("id"), expected);
 }
 
+/// REP-1, REP-3
 #[tokio::test]
 async fn cancelled_reports_come_only_when_asked_for() {
     let service = Service::start().await;
@@ -45,6 +47,7 @@ async fn cancelled_reports_come_only_when_asked_for() {
     assert_eq!(answer.data("id"), [inspections::CANCELLED]);
 }
 
+/// REP-2
 #[tokio::test]
 async fn a_restricted_partner_sees_the_reports_of_its_branches_only() {
     let service = Service::start().await;
@@ -59,6 +62,7 @@ async fn a_restricted_partner_sees_the_reports_of_its_branches_only() {
     assert!(none.data.is_empty());
 }
 
+/// REP-5
 #[tokio::test]
 async fn filters_combine() {
     let service = Service::start().await;
@@ -117,6 +121,7 @@ async fn filters_combine() {
     }
 }
 
+/// REP-3
 #[tokio::test]
 async fn a_filter_that_names_what_is_out_of_scope_gives_an_empty_list() {
     let service = Service::start().await;
@@ -133,6 +138,7 @@ async fn a_filter_that_names_what_is_out_of_scope_gives_an_empty_list() {
     }
 }
 
+/// REP-11
 #[tokio::test]
 async fn every_report_comes_once_however_small_the_pages() {
     let service = Service::start().await;
@@ -157,6 +163,7 @@ async fn every_report_comes_once_however_small_the_pages() {
     }
 }
 
+/// REP-11, REQ-15
 #[tokio::test]
 async fn a_first_page_names_the_next_one() {
     let service = Service::start().await;
@@ -170,6 +177,7 @@ async fn a_first_page_names_the_next_one() {
     service.last().snapshot("a_first_page_names_the_next_one");
 }
 
+/// REP-4
 #[tokio::test]
 async fn a_report_that_comes_meanwhile_moves_no_page() {
     let service = Service::start().await;
@@ -191,6 +199,7 @@ async fn a_report_that_comes_meanwhile_moves_no_page() {
     assert_eq!(second.data("id"), [inspections::WITHOUT_SLUG, inspections::PUBLISHED]);
 }
 
+/// REP-4
 #[tokio::test]
 async fn a_cursor_belongs_to_its_partner_and_filters() {
     let service = Service::start().await;
@@ -239,6 +248,7 @@ async fn an_altered_cursor_is_refused() {
         .snapshot("an_altered_cursor_is_refused");
 }
 
+/// ERR-8, REP-11
 #[tokio::test]
 async fn a_bad_parameter_is_refused_by_name() {
     let service = Service::start().await;
@@ -283,6 +293,7 @@ async fn a_literal_plus_in_a_time_is_refused_with_a_hint() {
     assert!(answer.message().contains("%2B"), "{}", answer.message());
 }
 
+/// REP-5
 #[tokio::test]
 async fn a_range_that_ends_before_it_begins_is_refused() {
     let service = Service::start().await;

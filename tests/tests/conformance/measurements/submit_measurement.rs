@@ -30,6 +30,7 @@ async fn answers_of(service: &Service, report: &str) -> Value {
         .await
 }
 
+/// MEA-6, MEA-14, REQ-15
 #[tokio::test]
 async fn a_package_is_written_into_the_open_report() {
     let service = Service::start().await;
@@ -82,6 +83,7 @@ async fn assert_report_has_the_values(service: &Service) {
     );
 }
 
+/// MEA-8
 #[tokio::test]
 async fn an_overwritten_value_is_kept_with_who_wrote_it() {
     let service = Service::start().await;
@@ -95,6 +97,7 @@ async fn an_overwritten_value_is_kept_with_who_wrote_it() {
     );
 }
 
+/// MEA-6, MEA-14
 #[tokio::test]
 async fn a_package_without_a_report_waits() {
     let service = Service::start().await;
@@ -107,6 +110,7 @@ async fn a_package_without_a_report_waits() {
     );
 }
 
+/// MEA-10
 #[tokio::test]
 async fn the_same_external_id_makes_no_second_record() {
     let service = Service::start().await;
@@ -122,6 +126,7 @@ async fn the_same_external_id_makes_no_second_record() {
     assert_eq!(service.count("measurements").await, 1);
 }
 
+/// MEA-11
 #[tokio::test]
 async fn a_replay_with_another_body_is_told_so() {
     let service = Service::start().await;
@@ -137,6 +142,7 @@ async fn a_replay_with_another_body_is_told_so() {
     assert_eq!(kept, json!([{ "raw": package("M-1") }]));
 }
 
+/// MEA-10
 #[tokio::test]
 async fn an_external_id_belongs_to_its_partner() {
     let service = Service::start().await;
@@ -147,6 +153,7 @@ async fn an_external_id_belongs_to_its_partner() {
     assert_eq!(service.count("measurements").await, 2);
 }
 
+/// MEA-13
 #[tokio::test]
 async fn a_discarded_measurement_says_so_in_its_replay() {
     let service = Service::start().await;
@@ -161,6 +168,7 @@ async fn a_discarded_measurement_says_so_in_its_replay() {
         .snapshot("a_discarded_measurement_says_so_in_its_replay");
 }
 
+/// MEA-10
 #[tokio::test(flavor = "multi_thread")]
 async fn of_simultaneous_packages_with_one_external_id_one_is_recorded() {
     let service = Service::start().await;
@@ -171,6 +179,7 @@ async fn of_simultaneous_packages_with_one_external_id_one_is_recorded() {
     assert_eq!(service.count("measurements").await, 1);
 }
 
+/// MEA-10
 #[tokio::test]
 async fn a_refused_request_does_not_use_its_external_id_up() {
     let service = Service::start().await;
@@ -185,6 +194,7 @@ async fn a_refused_request_does_not_use_its_external_id_up() {
     service.measure(&ALPHA, package("M-1")).await.assert_status(201);
 }
 
+/// MEA-1, MEA-2
 #[tokio::test]
 async fn branch_code_and_plate_are_folded_as_turkish_keyboards_mean_them() {
     let service = Service::start().await;
@@ -207,6 +217,7 @@ async fn branch_code_and_plate_are_folded_as_turkish_keyboards_mean_them() {
     }
 }
 
+/// MEA-6
 #[tokio::test]
 async fn the_newest_of_several_open_reports_is_taken() {
     let service = Service::start().await;
@@ -219,6 +230,7 @@ async fn the_newest_of_several_open_reports_is_taken() {
     assert_eq!(answer.json()["data"]["inspection_id"], inspections::DRAFT);
 }
 
+/// MEA-6
 #[tokio::test]
 async fn a_report_is_open_for_24_hours() {
     let service = Service::start().await;
@@ -240,6 +252,7 @@ async fn a_report_is_open_for_24_hours() {
     );
 }
 
+/// MEA-9
 #[tokio::test]
 async fn a_vehicle_without_registered_power_has_no_ratio() {
     let service = Service::start().await;
@@ -269,6 +282,7 @@ async fn the_client_sends_and_understands_it() {
     assert_eq!((again.status().as_u16(), again.data.idempotent_replay), (200, true));
 }
 
+/// MEA-4
 #[tokio::test]
 async fn unknown_members_are_ignored_and_kept() {
     let service = Service::start().await;

@@ -66,6 +66,7 @@ async fn a_member_that_is_sent_twice_is_refused() {
     assert!(message.contains("plate"), "{message}");
 }
 
+/// ERR-1
 #[tokio::test]
 async fn a_refusal_repeats_neither_plate_nor_value() {
     let service = Service::start().await;
@@ -82,6 +83,7 @@ async fn a_refusal_repeats_neither_plate_nor_value() {
     }
 }
 
+/// MEA-4
 #[tokio::test]
 async fn keys_of_measurements_have_1_to_64_characters_of_their_alphabet() {
     let service = Service::start().await;
@@ -101,6 +103,7 @@ async fn keys_of_measurements_have_1_to_64_characters_of_their_alphabet() {
     assert_eq!(service.count("measurements").await, 3);
 }
 
+/// MEA-4
 #[tokio::test]
 async fn a_value_has_18_significant_digits_and_not_19() {
     let service = Service::start().await;
@@ -140,6 +143,7 @@ async fn a_value_has_18_significant_digits_and_not_19() {
     assert_eq!(texts, json!(expected));
 }
 
+/// MEA-3
 #[tokio::test]
 async fn a_device_may_be_ahead_by_five_minutes_and_not_by_more() {
     let service = Service::start().await;
@@ -178,6 +182,7 @@ async fn a_device_may_be_ahead_by_five_minutes_and_not_by_more() {
     }
 }
 
+/// MEA-15
 #[tokio::test]
 async fn the_longest_texts_pass() {
     let service = Service::start().await;
@@ -251,6 +256,7 @@ async fn a_branch_that_is_not_open_answers_like_one_that_does_not_exist() {
     service.measure(&BETA, to("izmir-01")).await.assert_status(201);
 }
 
+/// KEY-7
 #[tokio::test]
 async fn a_refused_package_leaves_its_nonce_and_nothing_else() {
     let service = Service::start().await;
@@ -280,6 +286,7 @@ async fn a_refused_package_leaves_its_nonce_and_nothing_else() {
     assert_eq!(service.used_nonces().await, used);
 }
 
+/// REQ-8
 #[tokio::test]
 async fn a_body_is_one_object_in_utf8_with_nothing_behind_it() {
     let service = Service::start().await;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::state::{answers, contents, package, points};
 
+/// MEA-5
 #[tokio::test]
 async fn the_raw_package_is_kept_byte_for_byte() {
     let service = Service::start().await;
@@ -43,6 +44,7 @@ async fn the_raw_package_is_kept_byte_for_byte() {
     assert_eq!(record, expected);
 }
 
+/// MEA-3
 #[tokio::test]
 async fn without_a_time_the_servers_is_taken() {
     let service = Service::start().await;
@@ -147,6 +149,7 @@ async fn a_report_without_the_form_gets_it() {
     );
 }
 
+/// MEA-8
 #[tokio::test]
 async fn every_overwritten_value_stays_in_the_history() {
     let service = Service::start().await;
@@ -168,6 +171,7 @@ async fn every_overwritten_value_stays_in_the_history() {
     assert_eq!(written[0]["written_by"], devices[1]);
 }
 
+/// MEA-7, MEA-8
 #[tokio::test]
 async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded() {
     let service = Service::start().await;
@@ -192,6 +196,7 @@ async fn a_value_measured_before_the_one_in_the_report_is_skipped_as_superseded(
     );
 }
 
+/// MEA-6
 #[tokio::test]
 async fn only_reports_in_their_writing_phase_are_written_to() {
     let service = Service::start().await;
@@ -214,6 +219,7 @@ async fn only_reports_in_their_writing_phase_are_written_to() {
     }
 }
 
+/// MEA-2
 #[tokio::test]
 async fn every_spelling_of_a_plate_is_one_plate() {
     let service = Service::start().await;

@@ -27,6 +27,7 @@ async fn refused(service: &Service, body: String, status: u16, code: &str) -> An
     answer
 }
 
+/// KEY-4, ERR-6
 #[tokio::test]
 async fn a_key_without_the_scope_is_refused() {
     let service = Service::start().await;
@@ -42,6 +43,7 @@ async fn a_key_without_the_scope_is_refused() {
     assert_eq!(service.count("measurements").await, 0);
 }
 
+/// MEA-1
 #[tokio::test]
 async fn a_branch_that_takes_no_measurements_from_this_partner_is_not_found() {
     let service = Service::start().await;
@@ -57,6 +59,7 @@ async fn a_branch_that_takes_no_measurements_from_this_partner_is_not_found() {
     assert_eq!(service.count("measurements").await, 0);
 }
 
+/// MEA-1
 #[tokio::test]
 async fn a_branch_code_that_matches_two_branches_is_refused() {
     let service = Service::start().await;
@@ -69,6 +72,7 @@ async fn a_branch_code_that_matches_two_branches_is_refused() {
     one.assert_status(201);
 }
 
+/// MEA-2
 #[tokio::test]
 async fn an_invalid_plate_is_refused() {
     let service = Service::start().await;
@@ -95,6 +99,7 @@ async fn an_invalid_plate_is_refused() {
     assert_eq!(service.count("measurements").await, 0);
 }
 
+/// MEA-3
 #[tokio::test]
 async fn a_time_in_the_future_is_refused() {
     let service = Service::start().await;
@@ -128,6 +133,7 @@ async fn a_body_that_is_no_json_is_refused() {
     service.send(not_utf8).await.assert_refused(400, "invalid_request");
 }
 
+/// ERR-8, MEA-15
 #[tokio::test]
 async fn a_bad_member_is_refused_with_its_path() {
     let service = Service::start().await;
@@ -177,6 +183,7 @@ async fn a_bad_member_is_refused_with_its_path() {
     assert_eq!(service.count("measurements").await, 0);
 }
 
+/// MEA-4
 #[tokio::test]
 async fn a_package_has_1_to_50_measurements() {
     let service = Service::start().await;
@@ -193,6 +200,7 @@ async fn a_package_has_1_to_50_measurements() {
     refused(&service, with("measurements", measurements(51)), 400, "invalid_request").await;
 }
 
+/// MEA-4
 #[tokio::test]
 async fn a_code_that_is_sent_twice_is_refused() {
     let service = Service::start().await;
@@ -202,6 +210,7 @@ async fn a_code_that_is_sent_twice_is_refused() {
     assert!(answer.message().contains("SLIP_FRONT"), "{}", answer.message());
 }
 
+/// MEA-4
 #[tokio::test]
 async fn a_value_has_at_most_18_significant_digits_and_keeps_them() {
     let service = Service::start().await;

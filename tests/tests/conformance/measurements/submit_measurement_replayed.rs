@@ -21,6 +21,7 @@ async fn measure_at_last(service: &Service, key: &TestKey, body: &str) -> Answer
     }
 }
 
+/// MEA-13
 #[tokio::test]
 async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applied() {
     let service = Service::start().await;
@@ -56,6 +57,7 @@ async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applie
     assert_eq!(answer.json()["data"]["measurement_id"], first["measurement_id"]);
 }
 
+/// MEA-10, MEA-11
 #[tokio::test]
 async fn a_replay_changes_nothing_but_that_other_bytes_are_kept() {
     let service = Service::start().await;
@@ -89,6 +91,7 @@ async fn a_replay_changes_nothing_but_that_other_bytes_are_kept() {
     assert_eq!(kept, json!([{ "external_id": "M-2", "raw": other }]));
 }
 
+/// MEA-10, KEY-12
 #[tokio::test]
 async fn a_replay_with_another_key_of_the_partner_is_one() {
     let service = Service::start().await;
@@ -147,6 +150,7 @@ async fn without_an_external_id_every_package_is_a_record() {
     assert_eq!(service.count("measurements").await, 2);
 }
 
+/// MEA-10
 #[tokio::test(flavor = "multi_thread")]
 async fn of_100_simultaneous_packages_with_one_external_id_one_is_recorded() {
     let service = Service::start().await;
@@ -171,6 +175,7 @@ async fn of_100_simultaneous_packages_with_one_external_id_one_is_recorded() {
     assert_eq!(service.count("inspection_form_answer_history").await, 1, "applied once");
 }
 
+/// KEY-6
 #[tokio::test(flavor = "multi_thread")]
 async fn of_100_simultaneous_uses_of_one_nonce_one_is_recorded() {
     let service = Service::start().await;

@@ -5,6 +5,7 @@ fn branches(organization: &str, query: &str) -> String {
     format!("/api/v1/partner/organizations/{organization}/branches{query}")
 }
 
+/// REP-10
 #[tokio::test]
 async fn active_branches_are_listed_by_code() {
     let service = Service::start().await;
@@ -18,6 +19,7 @@ async fn active_branches_are_listed_by_code() {
     service.last().snapshot("active_branches_are_listed_by_code");
 }
 
+/// REP-10
 #[tokio::test]
 async fn inactive_branches_are_listed_when_asked_for() {
     let service = Service::start().await;
@@ -32,6 +34,7 @@ async fn inactive_branches_are_listed_when_asked_for() {
     service.last().snapshot("inactive_branches_are_listed_when_asked_for");
 }
 
+/// REP-2
 #[tokio::test]
 async fn a_restricted_partner_sees_its_own_branches_only() {
     let service = Service::start().await;
@@ -43,6 +46,7 @@ async fn a_restricted_partner_sees_its_own_branches_only() {
     assert_eq!(inactive.data("code"), ["ESK-01"]);
 }
 
+/// REP-10
 #[tokio::test]
 async fn a_city_must_match_exactly() {
     let service = Service::start().await;
@@ -61,6 +65,7 @@ async fn a_city_must_match_exactly() {
     }
 }
 
+/// ERR-6
 #[tokio::test]
 async fn an_organization_that_is_not_open_answers_like_one_that_does_not_exist() {
     let service = Service::start().await;

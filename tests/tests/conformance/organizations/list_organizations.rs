@@ -3,6 +3,7 @@ use partner_api_tests::{ALPHA, BETA, GAMMA, Request, Service};
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
+/// REP-10, REQ-15
 #[tokio::test]
 async fn a_partner_sees_all_organizations_it_was_granted_by_name() {
     let service = Service::start().await;
@@ -12,6 +13,7 @@ async fn a_partner_sees_all_organizations_it_was_granted_by_name() {
         .snapshot("a_partner_sees_all_organizations_it_was_granted_by_name");
 }
 
+/// REP-2
 #[tokio::test]
 async fn a_restricted_partner_counts_its_own_branches_only() {
     let service = Service::start().await;
@@ -29,6 +31,7 @@ async fn a_partner_without_grants_gets_an_empty_list() {
     assert!(list.data.is_empty());
 }
 
+/// KEY-8
 #[tokio::test]
 async fn a_grant_that_is_taken_away_is_gone_within_five_seconds() {
     let service = Service::start().await;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::world::{OPEN, PLATE, World, replay_of, skipped};
 
+/// MEA-10, MEA-13
 #[tokio::test]
 async fn a_replay_answers_the_present_state_and_records_nothing() {
     let world = World::new().await;
@@ -91,6 +92,7 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     );
 }
 
+/// MEA-11
 #[tokio::test]
 async fn the_bytes_of_every_other_body_are_kept_beside_the_record_once_and_for_ever() {
     let world = World::new().await;

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::measurements::state::{answers, package, points};
 use partner_api_tests::fixture::inspections;
 
+/// MEA-5
 #[test]
 fn no_statement_deletes_a_package_or_changes_its_bytes() {
     let losing = [
@@ -26,6 +27,7 @@ fn no_statement_deletes_a_package_or_changes_its_bytes() {
     }
 }
 
+/// MEA-5
 #[tokio::test]
 async fn the_database_refuses_to_lose_a_package_in_whatever_state_it_is() {
     let service = Service::start().await;
@@ -65,6 +67,7 @@ async fn the_database_refuses_to_lose_a_package_in_whatever_state_it_is() {
     assert_eq!(json!(states), json!(["APPLIED", "PENDING", "DISCARDED"]));
 }
 
+/// MEA-7, MEA-14
 #[tokio::test]
 async fn a_skipped_point_is_listed_and_recorded_and_not_written() {
     let service = Service::start().await;

@@ -16,6 +16,7 @@ use crate::world::{OPEN, PLATE, World, grant, partner};
 
 const VALUE: &[(&str, &str)] = &[("SLIP_FRONT", "1")];
 
+/// MEA-10, SVC-3
 #[tokio::test(flavor = "multi_thread")]
 async fn of_100_at_once_with_one_external_id_over_two_replicas_one_is_recorded() {
     let world = World::new().await;
@@ -142,6 +143,7 @@ impl Drop for Stopped {
     }
 }
 
+/// REQ-12
 #[tokio::test]
 async fn a_hung_backend_is_given_up_within_two_seconds_and_the_recorder_goes_on() {
     let world = World::new().await;
@@ -211,6 +213,7 @@ async fn packages_of_one_report_are_applied_in_the_order_of_their_arrival() {
     assert_eq!(history, ids[..149]);
 }
 
+/// SVC-3
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mixed_storm_over_two_replicas_loses_nothing_and_doubles_nothing() {
     let world = World::new().await;

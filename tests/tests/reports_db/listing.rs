@@ -209,6 +209,7 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
     filters
 }
 
+/// REP-3
 #[tokio::test]
 async fn every_scope_and_filter_lists_exactly_its_reports_in_order_whatever_the_page_size() {
     let land = landscape().await;
@@ -277,6 +278,7 @@ async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
     }
 }
 
+/// REP-4
 #[tokio::test]
 async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_were_there() {
     let land = landscape().await;

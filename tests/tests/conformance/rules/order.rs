@@ -41,6 +41,7 @@ async fn with_a_used_up_key() -> Service {
     service
 }
 
+/// REQ-1
 #[tokio::test]
 async fn up_to_the_signature_each_check_comes_before_the_next() {
     let service = with_a_used_up_key().await;
@@ -67,6 +68,7 @@ async fn up_to_the_signature_each_check_comes_before_the_next() {
         .assert_refused(401, "invalid_signature");
 }
 
+/// REQ-1
 #[tokio::test]
 async fn from_the_signature_on_each_check_comes_before_the_next() {
     let service = with_a_used_up_key().await;
@@ -109,6 +111,7 @@ async fn from_the_signature_on_each_check_comes_before_the_next() {
     assert!(message.contains("verbose"), "{message}");
 }
 
+/// REQ-1, LIM-2
 #[tokio::test]
 async fn an_addresss_limit_comes_before_every_other_check() {
     let service = Service::start_with(Options {

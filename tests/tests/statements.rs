@@ -2,34 +2,14 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-
 use partner_api::db::DbError;
-use partner_api::db::migrate::migrate;
 use partner_api::db::statement::{STATEMENTS, Statement};
-use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
-use tokio_postgres::NoTls;
+use partner_api_tests::cluster::{self, Database};
 
 #[tokio::test]
 async fn every_statement_prepares_against_the_migrated_schema() {
-    let folder = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o755))
-        .tempdir_in("/tmp")
-        .unwrap();
-    let postgres = EmbeddedPostgres::start(
-        folder.path(),
-        Options {
-            durable: false,
-            ..Options::default()
-        },
-    )
-    .await
-    .unwrap();
-    let config = postgres.create_database("statements").await.unwrap();
-    migrate(&config).await.unwrap();
-    let (client, connection) = config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let database = Database::without_rows().await;
+    let client = cluster::connect(&database.config()).await;
     let mut wrong = Vec::new();
     for statement in STATEMENTS {
         if let Err(error) = client.prepare(statement.sql()).await {
@@ -51,22 +31,12 @@ async fn every_statement_prepares_against_the_migrated_schema() {
         let known = |statement: &&Statement| statement.name().contains(module);
         assert!(STATEMENTS.iter().any(known), "none of {module}");
     }
-    postgres.stop().await;
 }
 
 #[tokio::test]
 async fn a_failed_query_says_for_the_log_what_the_database_said_but_no_value_of_a_row() {
-    let folder = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o755))
-        .tempdir_in("/tmp")
-        .unwrap();
-    let options = Options {
-        durable: false,
-        ..Options::default()
-    };
-    let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
-    let (client, connection) = postgres.config().connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let database = Database::without_rows().await;
+    let client = cluster::connect(&database.config()).await;
     let twice = "CREATE TEMP TABLE plates (plate text CONSTRAINT one_plate UNIQUE); \
                  INSERT INTO plates VALUES ('34ABC123'), ('34ABC123')";
     let error = DbError::from(client.batch_execute(twice).await.unwrap_err());
@@ -74,5 +44,4 @@ async fn a_failed_query_says_for_the_log_what_the_database_said_but_no_value_of_
         error.to_string(),
         "query failed: ERROR 23505: duplicate key value violates unique constraint \"one_plate\""
     );
-    postgres.stop().await;
 }

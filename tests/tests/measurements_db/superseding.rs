@@ -40,6 +40,7 @@ async fn value(world: &World, report: Uuid, code: &str) -> String {
     world.answers(report).await[code].1.to_string()
 }
 
+/// MEA-8
 #[tokio::test]
 async fn an_older_value_that_is_delivered_later_is_skipped_and_recorded() {
     let world = World::new().await;
@@ -64,6 +65,7 @@ async fn an_older_value_that_is_delivered_later_is_skipped_and_recorded() {
     assert_eq!(value(&world, report, "SLIP_FRONT").await, "3");
 }
 
+/// MEA-8
 #[tokio::test]
 async fn at_equal_times_the_later_arrival_stands() {
     let world = World::new().await;
@@ -77,6 +79,7 @@ async fn at_equal_times_the_later_arrival_stands() {
     }
 }
 
+/// MEA-13
 #[tokio::test]
 async fn what_waited_for_an_inspectors_click_does_not_replace_what_was_measured_or_came_after_it() {
     let world = World::new().await;

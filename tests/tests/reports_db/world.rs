@@ -1,12 +1,11 @@
 //! A database with organisations, branches and reports.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use deadpool_postgres::{Manager, Object, Pool};
 use partner_api::db::connection::Connection;
-use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
-use tempfile::TempDir;
+use partner_api_tests::cluster::Database;
 use tokio_postgres::NoTls;
 use uuid::Uuid;
 
@@ -16,9 +15,8 @@ pub struct World {
     /// The service's way to the database.
     pub db: Connection,
     pub vehicle: Uuid,
-    // Dropped last, the server first.
-    _postgres: EmbeddedPostgres,
-    _folder: TempDir,
+    // Dropped last.
+    _database: Database,
 }
 
 /// A report that a test adds.
@@ -45,31 +43,13 @@ pub fn at(seconds: i64) -> DateTime<Utc> {
 
 impl World {
     pub async fn new() -> Self {
-        let folder = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in("/tmp")
-            .unwrap();
-        let options = Options {
-            durable: false,
-            max_connections: 5,
-            ..Options::default()
-        };
-        let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
-        let pool = Pool::builder(Manager::new(postgres.config(), NoTls))
+        let database = Database::without_rows().await;
+        let pool = Pool::builder(Manager::new(database.config(), NoTls))
             .max_size(2)
             .build()
             .unwrap();
         let client = pool.get().await.unwrap();
         let db = Connection::take(&pool, Duration::from_secs(600)).await.unwrap();
-        let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
-        let mut files: Vec<_> = fs::read_dir(migrations)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        files.sort();
-        for file in files {
-            client.batch_execute(&fs::read_to_string(file).unwrap()).await.unwrap();
-        }
         let vehicle = Uuid::now_v7();
         client
             .execute(
@@ -83,8 +63,7 @@ impl World {
             client,
             db,
             vehicle,
-            _postgres: postgres,
-            _folder: folder,
+            _database: database,
         }
     }
 

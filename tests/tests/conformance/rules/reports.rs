@@ -8,6 +8,7 @@ fn report(id: &str, part: &str) -> String {
     format!("/api/v1/partner/inspections/{id}{part}")
 }
 
+/// REP-1, REP-6
 #[tokio::test]
 async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_parts() {
     let service = Service::start().await;
@@ -30,6 +31,7 @@ async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_par
     }
 }
 
+/// REP-6
 #[tokio::test]
 async fn forms_and_photos_of_a_visible_report_are_there_in_each_of_its_statuses() {
     let service = Service::start().await;
@@ -40,6 +42,7 @@ async fn forms_and_photos_of_a_visible_report_are_there_in_each_of_its_statuses(
     }
 }
 
+/// REP-7
 #[tokio::test]
 async fn photos_of_hidden_kinds_are_hidden_in_every_privacy_mode() {
     let service = Service::start().await;
@@ -69,6 +72,7 @@ async fn photos_of_hidden_kinds_are_hidden_in_every_privacy_mode() {
     }
 }
 
+/// REP-8
 #[tokio::test]
 async fn a_pdf_needs_a_published_report_and_a_slug_and_to_be_rendered() {
     let service = Service::start().await;
@@ -107,6 +111,7 @@ async fn a_pdf_needs_a_published_report_and_a_slug_and_to_be_rendered() {
     }
 }
 
+/// REP-3
 #[tokio::test]
 async fn a_status_is_one_value() {
     let service = Service::start().await;
@@ -125,6 +130,7 @@ async fn a_status_is_one_value() {
     }
 }
 
+/// PII-1
 #[tokio::test]
 async fn masked_fields_are_never_null() {
     let service = Service::start().await;

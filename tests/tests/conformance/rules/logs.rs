@@ -52,6 +52,7 @@ fn logging(levels: &str) -> (Log, DefaultGuard) {
     (log, subscriber.set_default())
 }
 
+/// SVC-5, KEY-2
 #[tokio::test]
 async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
     let (log, _guard) = logging("debug,refinery_core=warn,tokio_postgres=warn");
@@ -109,6 +110,7 @@ async fn a_log_holds_no_secret_no_signature_no_body_and_no_personal_data() {
     }
 }
 
+/// KEY-5
 #[tokio::test]
 async fn what_an_allowlist_in_report_mode_would_refuse_is_logged_with_key_and_address() {
     let (log, _guard) = logging("warn");

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::world::{OPEN, PLATE, World, replay_of, skipped};
 
+/// MEA-7
 #[tokio::test]
 async fn values_reach_the_open_report_with_their_status_and_the_rest_is_skipped() {
     let world = World::new().await;
@@ -68,6 +69,7 @@ async fn values_reach_the_open_report_with_their_status_and_the_rest_is_skipped(
     );
 }
 
+/// MEA-12
 #[tokio::test]
 async fn signed_values_are_judged_on_both_sides() {
     let world = World::new().await;
@@ -89,6 +91,7 @@ async fn signed_values_are_judged_on_both_sides() {
     }
 }
 
+/// MEA-9
 #[tokio::test]
 async fn the_power_ratio_is_computed_where_the_factory_power_is_registered() {
     let world = World::new().await;
@@ -182,6 +185,7 @@ async fn an_organisation_without_a_test_line_form_knows_no_point() {
     assert_eq!(world.count("SELECT count(*) FROM inspection_forms").await, 0);
 }
 
+/// MEA-4
 #[tokio::test]
 async fn values_are_kept_exactly_up_to_18_digits() {
     let world = World::new().await;

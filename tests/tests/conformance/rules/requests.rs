@@ -7,6 +7,7 @@ use partner_api_tests::{ALPHA, Request, Service};
 
 const HEALTH: &str = "/api/v1/partner/health";
 
+/// SIG-4
 #[tokio::test]
 async fn a_plus_and_an_escaped_space_are_a_space_and_only_an_escaped_plus_is_one() {
     let service = Service::start().await;
@@ -32,6 +33,7 @@ async fn a_plus_and_an_escaped_space_are_a_space_and_only_an_escaped_plus_is_one
     }
 }
 
+/// REQ-10
 #[tokio::test]
 async fn every_answer_has_a_request_id_of_its_own() {
     let service = Service::start().await;
@@ -54,6 +56,7 @@ async fn every_answer_has_a_request_id_of_its_own() {
     assert!(!ids.contains("chosen-by-the-client"));
 }
 
+/// REQ-2, REQ-4
 #[tokio::test]
 async fn every_registered_method_is_asked_for_its_signature_before_it_is_refused() {
     let service = Service::start().await;

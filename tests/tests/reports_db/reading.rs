@@ -22,6 +22,7 @@ fn restricted(branch: Uuid) -> Grants {
     Grants::new([], [(Uuid::nil(), vec![branch])])
 }
 
+/// REP-1
 #[tokio::test]
 async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
     let world = World::new().await;
@@ -74,6 +75,7 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
     );
 }
 
+/// REP-9
 #[tokio::test]
 async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
     let world = World::new().await;
@@ -151,6 +153,7 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
     }
 }
 
+/// REP-7
 #[tokio::test]
 async fn hidden_photos_never_come_out() {
     let world = World::new().await;

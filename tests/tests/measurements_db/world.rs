@@ -1,9 +1,6 @@
 //! A database with one organisation, its test-line form, one branch, and a partner.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, Object, Pool};
@@ -11,12 +8,11 @@ use partner_api::db::connection::Connection;
 use partner_api::db::measurements::{Applied, Package, Point, Replay, SkipReason, Skipped};
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::db::thresholds;
-use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
 use partner_api::recorder::{self, Outcome, Recorder};
 use partner_api::rules::plate::Plate;
 use partner_api::rules::threshold::Bounds;
+use partner_api_tests::cluster::Database;
 use rust_decimal::Decimal;
-use tempfile::TempDir;
 use tokio_postgres::NoTls;
 use uuid::Uuid;
 
@@ -37,37 +33,18 @@ pub struct World {
     pub partner: Uuid,
     pub branch: Branch,
     template: Uuid,
-    // Dropped last, the server first.
-    postgres: EmbeddedPostgres,
-    _folder: TempDir,
+    // Dropped last.
+    database: Database,
 }
 
 impl World {
     pub async fn new() -> Self {
-        let folder = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in("/tmp")
-            .unwrap();
-        let options = Options {
-            durable: false,
-            max_connections: 60,
-            ..Options::default()
-        };
-        let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
-        let pool = Pool::builder(Manager::new(postgres.config(), NoTls))
+        let database = Database::without_rows().await;
+        let pool = Pool::builder(Manager::new(database.config(), NoTls))
             .max_size(8)
             .build()
             .unwrap();
         let client = pool.get().await.unwrap();
-        let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
-        let mut files: Vec<_> = fs::read_dir(migrations)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        files.sort();
-        for file in files {
-            client.batch_execute(&fs::read_to_string(file).unwrap()).await.unwrap();
-        }
         let (partner, template) = (partner(&client, "maker").await, Uuid::now_v7());
         for key in ["first", "second"] {
             let key_sql = "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext)
@@ -87,12 +64,11 @@ impl World {
         grant(&client, partner, organization_id).await;
         let world = World {
             pool,
-            recorder: recorder(&postgres),
+            recorder: recorder(&database),
             partner,
             branch,
             template,
-            postgres,
-            _folder: folder,
+            database,
         };
         for code in ["SLIP_FRONT", "DYNO_MEASURED_HP", "SUSP_FRONT_LEFT"] {
             world.add_point(code).await;
@@ -199,7 +175,7 @@ impl World {
 
     /// The recorder of another replica.
     pub fn another_recorder(&self) -> Recorder {
-        recorder(&self.postgres)
+        recorder(&self.database)
     }
 
     /// The report's answers: code to status, value and writer.
@@ -231,9 +207,9 @@ impl World {
     }
 }
 
-fn recorder(postgres: &EmbeddedPostgres) -> Recorder {
+fn recorder(database: &Database) -> Recorder {
     let settings = recorder::pool_settings(&PoolSettings::default());
-    Recorder::start(pool(postgres.config(), &settings).unwrap())
+    Recorder::start(pool(database.config(), &settings).unwrap())
 }
 
 pub async fn partner(client: &Object, name: &str) -> Uuid {

@@ -7,6 +7,7 @@ use partner_api_tests::{ALPHA, Request, Service, TestKey};
 
 const HEALTH: &str = "/api/v1/partner/health";
 
+/// KEY-4, ERR-6
 #[tokio::test]
 async fn only_the_write_endpoint_needs_a_scope() {
     let service = Service::start().await;
@@ -30,6 +31,7 @@ async fn only_the_write_endpoint_needs_a_scope() {
     }
 }
 
+/// KEY-1, LIM-1
 #[tokio::test]
 async fn a_key_with_another_prefix_is_one_and_has_60_requests_a_minute_by_default() {
     const OTHER: TestKey = TestKey {
@@ -60,6 +62,7 @@ async fn a_key_with_another_prefix_is_one_and_has_60_requests_a_minute_by_defaul
     );
 }
 
+/// KEY-2
 #[tokio::test]
 async fn no_secret_is_in_any_column() {
     let service = Service::start().await;
@@ -86,6 +89,7 @@ async fn no_secret_is_in_any_column() {
     }
 }
 
+/// KEY-6
 #[test]
 fn a_nonce_is_remembered_for_900_seconds_at_least() {
     // Longer than a timestamp 300 s ahead is valid, a slow body and the queue together.

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::world::{Branch, OPEN, PLATE, World, branch, grant, organization};
 
+/// MEA-1
 #[tokio::test]
 async fn a_branch_is_found_by_its_code_among_active_ones_in_scope_only() {
     let world = World::new().await;
@@ -79,6 +80,7 @@ async fn a_branch_is_found_by_its_code_among_active_ones_in_scope_only() {
     assert_eq!(world.count("SELECT count(*) FROM measurements").await, 5);
 }
 
+/// MEA-6
 #[tokio::test]
 async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of_several() {
     let world = World::new().await;
@@ -120,6 +122,7 @@ async fn only_an_open_report_of_the_last_24_hours_takes_values_and_the_newest_of
     ));
 }
 
+/// MEA-6
 #[tokio::test]
 async fn exactly_24_hours_is_within_the_window() {
     let world = World::new().await;

@@ -20,6 +20,7 @@ fn retry_after(answer: &Answer) -> u64 {
     answer.header("retry-after").unwrap().parse().unwrap()
 }
 
+/// REQ-1, LIM-1
 #[tokio::test]
 async fn a_request_that_is_not_verified_counts_against_no_key() {
     let service = Service::start().await;
@@ -45,6 +46,7 @@ async fn a_request_that_is_not_verified_counts_against_no_key() {
     assert_eq!(field(answer.assert_status(200), 'r'), 99_999);
 }
 
+/// REQ-11, LIM-1
 #[tokio::test]
 async fn a_verified_request_counts_whatever_it_is_answered_and_is_told_so() {
     let service = Service::start().await;
@@ -63,6 +65,7 @@ async fn a_verified_request_counts_whatever_it_is_answered_and_is_told_so() {
     }
 }
 
+/// LIM-1, ERR-7
 #[tokio::test]
 async fn a_window_is_opened_by_its_first_request_and_moved_by_no_other() {
     let service = Service::start().await;
@@ -82,6 +85,7 @@ async fn a_window_is_opened_by_its_first_request_and_moved_by_no_other() {
     }
 }
 
+/// LIM-2, KEY-5
 #[tokio::test]
 async fn each_client_of_a_trusted_proxy_has_a_limit_of_its_own() {
     let service = Service::start_with(Options {
@@ -101,6 +105,7 @@ async fn each_client_of_a_trusted_proxy_has_a_limit_of_its_own() {
     service.send(from("192.0.2.2")).await.assert_status(200);
 }
 
+/// LIM-2, KEY-5
 #[tokio::test]
 async fn a_stranger_gets_no_limit_more_by_what_it_forwards() {
     let service = Service::start_with(Options {
