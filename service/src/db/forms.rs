@@ -3,20 +3,52 @@
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::inspections::Visible;
+use super::inspections::{Columns, Visible, with_seen};
 use super::{DbError, connection::Connection};
+use crate::directory::Grants;
 use crate::rules::personal::StoredText;
 use crate::statement;
 
+macro_rules! columns {
+    () => {
+        "f.id, t.code, t.name, t.score_category, f.general_note, p.code, p.name, p.unit, \
+         a.status_code, a.status_label, a.severity, a.numeric_value, a.note"
+    };
+}
+
+/// Forms (`f`) with their templates' points (`p`) and the answers (`a`): a row for each point of each form, and one with a
+/// null point for a form whose template has none.
+macro_rules! points {
+    ($answers:literal) => {
+        concat!(
+            "inspection_forms f JOIN form_templates t ON t.id = f.template_id \
+             LEFT JOIN form_template_points p ON p.template_id = t.id LEFT JOIN ",
+            $answers,
+            " a ON a.inspection_form_id = f.id AND a.point_id = p.id"
+        )
+    };
+}
+
+macro_rules! in_order {
+    () => {
+        " ORDER BY t.position, t.code, p.position, p.code"
+    };
+}
+
 statement! {
-    /// A row for each point of each form, and one with a null point for a form whose template has none.
-    LIST = "SELECT f.id AS form_id, t.code AS form_code, t.name AS form_name, t.score_category, \
-    f.general_note, p.code AS point_code, p.name AS point_name, p.unit, \
-    a.status_code, a.status_label, a.severity, a.numeric_value, a.note \
-    FROM inspection_forms f JOIN form_templates t ON t.id = f.template_id \
-    LEFT JOIN form_template_points p ON p.template_id = t.id \
-    LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id \
-    WHERE f.inspection_id = $1::uuid ORDER BY t.position, t.code, p.position, p.code";
+    /// A row for each point of each form, and one with a null form for a report without any.
+    ///
+    /// The answers come by themselves, a range for each form: the planner would look every point's up.
+    LIST = concat!(
+    with_seen!(),
+    ", answers AS MATERIALIZED (SELECT a.* FROM seen JOIN inspection_forms f ON f.inspection_id = seen.id \
+     JOIN inspection_form_answers a ON a.inspection_form_id = f.id) SELECT seen.id, seen.pii_mode, ",
+    columns!(),
+    " FROM seen LEFT JOIN (",
+    points!("answers"),
+    ") ON f.inspection_id = seen.id",
+    in_order!()
+);
 }
 
 /// A form of a report, its texts as stored.
@@ -62,48 +94,80 @@ pub struct Answer {
     pub note: StoredText,
 }
 
-/// The forms of a report, in their order.
+/// A report that a partner sees and its forms, in their order.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, inspection: &Visible) -> Result<Vec<Form>, DbError> {
-    let rows = client.query(LIST, &[&inspection.id()]).await?;
-    let mut forms: Vec<Form> = Vec::new();
-    let mut current = None;
+pub async fn list(
+    client: &Connection,
+    grants: &Grants,
+    inspection: Uuid,
+) -> Result<Option<(Visible, Vec<Form>)>, DbError> {
+    let rows = client
+        .query(LIST, &[&inspection, &grants.whole(), &grants.branches()])
+        .await?;
+    let mut seen = None;
+    let mut reading = Reading::default();
     for row in &rows {
-        let form_id: Uuid = row.try_get("form_id")?;
-        if current != Some(form_id) {
-            current = Some(form_id);
-            forms.push(Form {
-                code: row.try_get("form_code")?,
-                name: row.try_get("form_name")?,
-                score_category: row.try_get("score_category")?,
-                general_note: row.try_get("general_note")?,
+        let mut columns = Columns::of(row);
+        seen = Some(Visible::take(&mut columns)?);
+        reading.row(columns)?;
+    }
+    Ok(seen.map(|seen| (seen, reading.forms)))
+}
+
+/// Forms put together from rows in their order.
+#[derive(Default)]
+struct Reading {
+    forms: Vec<Form>,
+    /// The id of the last of them.
+    current: Option<Uuid>,
+}
+
+impl Reading {
+    fn row(&mut self, mut columns: Columns<'_>) -> Result<(), DbError> {
+        let Some(id) = columns.take()? else {
+            return Ok(());
+        };
+        if self.current == Some(id) {
+            columns.skip(4);
+        } else {
+            self.current = Some(id);
+            self.forms.push(Form {
+                code: columns.take()?,
+                name: columns.take()?,
+                score_category: columns.take()?,
+                general_note: columns.take()?,
                 points: Vec::new(),
             });
         }
-        let Some(code) = row.try_get("point_code")? else {
-            continue;
-        };
-        let answer = match row.try_get("status_code")? {
-            None => None,
-            Some(status_code) => Some(Answer {
-                status_code,
-                status_label: row.try_get("status_label")?,
-                severity: row.try_get("severity")?,
-                numeric_value: row.try_get("numeric_value")?,
-                note: row.try_get("note")?,
-            }),
-        };
-        let point = Point {
-            code,
-            name: row.try_get("point_name")?,
-            unit: row.try_get("unit")?,
-            answer,
-        };
-        if let Some(form) = forms.last_mut() {
+        if let (Some(form), Some(point)) = (self.forms.last_mut(), point(columns)?) {
             form.points.push(point);
         }
+        Ok(())
     }
-    Ok(forms)
+}
+
+/// The point of a row; `None` when its form has none.
+fn point(mut columns: Columns<'_>) -> Result<Option<Point>, DbError> {
+    let Some(code) = columns.take()? else {
+        return Ok(None);
+    };
+    let (name, unit) = (columns.take()?, columns.take()?);
+    let answer = match columns.take()? {
+        None => None,
+        Some(status_code) => Some(Answer {
+            status_code,
+            status_label: columns.take()?,
+            severity: columns.take()?,
+            numeric_value: columns.take()?,
+            note: columns.take()?,
+        }),
+    };
+    Ok(Some(Point {
+        code,
+        name,
+        unit,
+        answer,
+    }))
 }

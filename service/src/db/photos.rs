@@ -2,16 +2,27 @@
 
 use uuid::Uuid;
 
-use super::inspections::Visible;
+use super::inspections::{Columns, Visible, with_seen};
 use super::{DbError, connection::Connection};
+use crate::directory::Grants;
 use crate::rules::personal::StoredText;
 use crate::statement;
 
+macro_rules! columns {
+    () => {
+        "p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, p.size_bytes"
+    };
+}
+
 statement! {
-    /// The view leaves out what is never returned: registration documents, archive documents of third parties and photos
-    /// kept out of the report (REP-7).
-    LIST = "SELECT p.id, p.kind, p.point_code, p.caption, p.object_key, p.thumb_object_key, p.mime_type, \
-    p.size_bytes FROM shown_photos p WHERE p.inspection_id = $1::uuid ORDER BY p.position, p.id";
+    /// A row for each photo that is shown (REP-7), and one with a null photo for a report without any.
+    LIST = concat!(
+    with_seen!(),
+    " SELECT seen.id, seen.pii_mode, ",
+    columns!(),
+    " FROM seen LEFT JOIN shown_photos p ON p.inspection_id = seen.id",
+    " ORDER BY p.position, p.id"
+);
 }
 
 /// A photo of a report, its caption as stored.
@@ -35,24 +46,41 @@ pub struct Photo {
     pub size_bytes: i64,
 }
 
-/// The photos of a report that partners see, in the report's order.
+/// A report that a partner sees and its photos, in the report's order.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, inspection: &Visible) -> Result<Vec<Photo>, DbError> {
-    let rows = client.query(LIST, &[&inspection.id()]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Photo {
-                id: row.try_get("id")?,
-                kind: row.try_get("kind")?,
-                point_code: row.try_get("point_code")?,
-                caption: row.try_get("caption")?,
-                object_key: row.try_get("object_key")?,
-                thumb_object_key: row.try_get("thumb_object_key")?,
-                mime_type: row.try_get("mime_type")?,
-                size_bytes: row.try_get("size_bytes")?,
-            })
-        })
-        .collect()
+pub async fn list(
+    client: &Connection,
+    grants: &Grants,
+    inspection: Uuid,
+) -> Result<Option<(Visible, Vec<Photo>)>, DbError> {
+    let rows = client
+        .query(LIST, &[&inspection, &grants.whole(), &grants.branches()])
+        .await?;
+    let mut found = None;
+    for row in &rows {
+        let mut columns = Columns::of(row);
+        let seen = Visible::take(&mut columns)?;
+        let (_, photos) = found.get_or_insert_with(|| (seen, Vec::with_capacity(rows.len())));
+        photos.extend(photo(columns)?);
+    }
+    Ok(found)
+}
+
+/// The photo of a row; `None` when it has none.
+fn photo(mut columns: Columns<'_>) -> Result<Option<Photo>, DbError> {
+    let Some(id) = columns.take()? else {
+        return Ok(None);
+    };
+    Ok(Some(Photo {
+        id,
+        kind: columns.take()?,
+        point_code: columns.take()?,
+        caption: columns.take()?,
+        object_key: columns.take()?,
+        thumb_object_key: columns.take()?,
+        mime_type: columns.take()?,
+        size_bytes: columns.take()?,
+    }))
 }

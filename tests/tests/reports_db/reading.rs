@@ -53,26 +53,22 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
         };
         let id = world.reports(&[report]).await[0];
         for sources in [whole(one), restricted(mine)] {
-            let found = inspections::find(&world.db, &sources, id).await.unwrap();
-            assert_eq!(
-                found.map(|found| (found.id(), found.pii_mode())),
-                visible.map(|_| (id, PiiMode::Full))
-            );
+            let seen = visible.map(|_| (id, PiiMode::Full));
+            let found = forms::list(&world.db, &sources, id).await.unwrap();
+            assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), seen);
+            let found = photos::list(&world.db, &sources, id).await.unwrap();
+            assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), seen);
             let detail = inspections::detail(&world.db, &sources, id).await.unwrap();
             assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
         }
         for sources in [Grants::default(), whole(other), restricted(second), restricted(foreign)] {
-            assert!(inspections::find(&world.db, &sources, id).await.unwrap().is_none());
+            assert!(forms::list(&world.db, &sources, id).await.unwrap().is_none());
+            assert!(photos::list(&world.db, &sources, id).await.unwrap().is_none());
             assert!(inspections::detail(&world.db, &sources, id).await.unwrap().is_none());
         }
     }
     let never = Uuid::now_v7();
-    assert!(
-        inspections::find(&world.db, &whole(one), never)
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(forms::list(&world.db, &whole(one), never).await.unwrap().is_none());
 }
 
 /// REP-9
@@ -167,11 +163,15 @@ async fn hidden_photos_never_come_out() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    let seen = inspections::find(&world.db, &whole(organization), id)
-        .await
-        .unwrap()
-        .unwrap();
-    assert!(photos::list(&world.db, &seen).await.unwrap().is_empty());
+    let grants = whole(organization);
+    assert!(
+        photos::list(&world.db, &grants, id)
+            .await
+            .unwrap()
+            .unwrap()
+            .1
+            .is_empty()
+    );
     for (position, kind, shown) in [
         (3, "DAMAGE", true),
         (1, "EXTERIOR", true),
@@ -190,9 +190,11 @@ async fn hidden_photos_never_come_out() {
             .await
             .unwrap();
     }
-    let kinds: Vec<String> = photos::list(&world.db, &seen)
+    let kinds: Vec<String> = photos::list(&world.db, &grants, id)
         .await
         .unwrap()
+        .unwrap()
+        .1
         .into_iter()
         .map(|photo| photo.kind)
         .collect();
@@ -212,11 +214,8 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         lag: 1,
     };
     let id = world.reports(&[report]).await[0];
-    let seen = inspections::find(&world.db, &whole(organization), id)
-        .await
-        .unwrap()
-        .unwrap();
-    assert!(forms::list(&world.db, &seen).await.unwrap().is_empty());
+    let grants = whole(organization);
+    assert!(forms::list(&world.db, &grants, id).await.unwrap().unwrap().1.is_empty());
     world
         .client
         .batch_execute(&format!(
@@ -245,7 +244,7 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         ))
         .await
         .unwrap();
-    let found = forms::list(&world.db, &seen).await.unwrap();
+    let found = forms::list(&world.db, &grants, id).await.unwrap().unwrap().1;
     let codes: Vec<&str> = found.iter().map(|form| form.code.as_str()).collect();
     assert_eq!(codes, ["TEST_LINE", "BODY", "EMPTY"]);
     let points: Vec<(&str, bool)> = found[0]

@@ -1,10 +1,11 @@
-//! One inspection: its detail, and whether it is there at all for a partner.
+//! One inspection: its detail and its PDF.
 
 use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::row::{Columns, Status, Vehicle};
+use super::where_visible;
 use crate::{
     db::{DbError, connection::Connection, statement::Statement},
     directory::Grants,
@@ -13,22 +14,7 @@ use crate::{
     statement,
 };
 
-/// The rows of `inspections` (`i`) with the id `$1` that a partner sees: in a visible status, and of an organisation
-/// granted whole (`$2`) or a branch granted alone (`$3`).
-macro_rules! visible {
-    () => {
-        " WHERE i.id = $1::uuid AND i.status IN ('PUBLISHED', 'ARCHIVED', 'CANCELLED') \
-         AND (i.organization_id = ANY ($2::uuid[]) OR i.branch_id = ANY ($3::uuid[]))"
-    };
-}
-
 statement! {
-    /// How the organisation of a report shows personal data.
-    FIND = concat!(
-    "SELECT i.id, o.pii_mode FROM inspections i JOIN organizations o ON o.id = i.organization_id",
-    visible!()
-);
-
     /// A report with all its fields.
     DETAIL = concat!(
     "SELECT i.id, i.report_number, i.status, o.pii_mode, o.id, o.slug, o.name, b.id, b.name, b.city, \
@@ -38,13 +24,13 @@ statement! {
      i.snapshot_vin, i.snapshot_mileage_km, i.summary, i.recommendation, i.overall_score \
      FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
      JOIN vehicles v ON v.id = i.vehicle_id",
-    visible!()
+    where_visible!()
 );
 
     /// The PDF of a report that has one, and what the report holds now.
     PDF = concat!(
     "SELECT i.id, i.pdf_object_key, report_fingerprint(i.id) FROM inspections i",
-    visible!(),
+    where_visible!(),
     " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL"
 );
 }
@@ -77,37 +63,6 @@ impl Pdf {
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
-    }
-}
-
-/// Proof that a partner sees a report: [`find`], which asks for the grants, is the only way to one, and what belongs to the
-/// report is read with it alone.
-///
-/// ```compile_fail,E0451
-/// use partner_api::{db::inspections::Visible, rules::privacy::PiiMode};
-/// let forged = Visible { id: uuid::Uuid::nil(), pii_mode: PiiMode::Full };
-/// ```
-///
-/// ```compile_fail,E0308
-/// async fn forms_of_any_report(client: &partner_api::db::connection::Connection) {
-///     let _ = partner_api::db::forms::list(client, &uuid::Uuid::nil()).await;
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Visible {
-    id: Uuid,
-    pii_mode: PiiMode,
-}
-
-impl Visible {
-    /// The report's id.
-    pub fn id(&self) -> Uuid {
-        self.id
-    }
-
-    /// How its organisation shows personal data.
-    pub fn pii_mode(&self) -> PiiMode {
-        self.pii_mode
     }
 }
 
@@ -173,21 +128,6 @@ async fn one(
     client
         .query_opt(statement, &[&id, &grants.whole(), &grants.branches()])
         .await
-}
-
-/// The report with this id, if the partner sees it.
-///
-/// # Errors
-/// [`DbError`] when the query fails.
-pub async fn find(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Visible>, DbError> {
-    let Some(row) = one(client, FIND, grants, id).await? else {
-        return Ok(None);
-    };
-    let mut columns = Columns::of(&row);
-    Ok(Some(Visible {
-        id: columns.take()?,
-        pii_mode: columns.take()?,
-    }))
 }
 
 /// The report's PDF: a report has one while it is published and has its public slug (REP-8). Whether the stored one

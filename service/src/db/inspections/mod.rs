@@ -7,9 +7,15 @@ mod detail;
 mod list;
 mod row;
 mod statements;
+mod visible;
 
 pub use self::{
-    detail::{Detail, Pdf, Visible, detail, find, pdf},
+    detail::{Detail, Pdf, detail, pdf},
     list::{ListFilter, ListItem, ListPage, list},
     row::{Status, Vehicle},
+    visible::Visible,
+};
+pub(crate) use self::{
+    row::Columns,
+    visible::{where_visible, with_seen},
 };

@@ -6,26 +6,31 @@ use crate::db::{DbError, column};
 use crate::rules::personal::{StoredPlate, StoredVin};
 
 /// Reads a row's columns one after the other, in the order of the statement.
-pub(super) struct Columns<'row> {
+pub(crate) struct Columns<'row> {
     row: &'row Row,
     next: usize,
 }
 
 impl<'row> Columns<'row> {
     /// From the first column on.
-    pub(super) fn of(row: &'row Row) -> Self {
+    pub(in crate::db) fn of(row: &'row Row) -> Self {
         Self { row, next: 0 }
     }
 
     /// The next column.
-    pub(super) fn take<T: FromSql<'row>>(&mut self) -> Result<T, DbError> {
+    pub(in crate::db) fn take<T: FromSql<'row>>(&mut self) -> Result<T, DbError> {
         let value = self.row.try_get(self.next)?;
         self.next += 1;
         Ok(value)
     }
 
+    /// Leaves out the next `count` columns.
+    pub(in crate::db) fn skip(&mut self, count: usize) {
+        self.next += count;
+    }
+
     /// The next ten columns as a vehicle.
-    pub(super) fn vehicle(&mut self) -> Result<Vehicle, DbError> {
+    pub(in crate::db) fn vehicle(&mut self) -> Result<Vehicle, DbError> {
         Ok(Vehicle {
             plate: self.take()?,
             vin: self.take()?,

@@ -4,6 +4,9 @@
 //! report for long, so every statement here starts from the granted organisations or branches instead, and takes the
 //! newest rows of each from an index that begins with it (`script/bench-list` shows plans and times):
 //!
+//! - `whole`: few organisations granted whole and nothing else, the common grant: a statement for each number of them, in
+//!   which every organisation is an ordered index scan of its own and the merge takes no row that is not on the page. No
+//!   range of `published_at`: the scans read whole rows, so a row that is not wanted would cost one.
 //! - `merge`: the newest rows of every source, merged. For grants with few sources.
 //! - `many`: the newest row of every source first; only the sources with the newest of these can be on the page.
 //! - `branch`: one branch, when the filter names one. That it is granted is asked of `branches`, once.
@@ -14,7 +17,8 @@
 //!
 //! Parameters: `$1` organisations granted whole, `$2` branches granted alone, (`$3`, `$4`) the row after which the page
 //! begins, `$5` the earliest `created_at`, `$6` and `$7` the bounds of `published_at` (null: open), `$8` the most rows,
-//! and in `branch*` `$9` the branch. A page has at most 100 rows and one more that tells whether it is the last; the
+//! and in `branch*` `$9` the branch; of `whole`, which has neither branches nor a range: `$1`, `$3`, `$4`, `$5` and `$8` of these
+//! as `$1` to `$5`. A page has at most 100 rows and one more that tells whether it is the last; the
 //! constant `LIMIT 101` says so to the planner, which knows no parameter's value in a generic plan.
 
 use crate::db::statement::Statement;
@@ -40,11 +44,13 @@ macro_rules! newest {
 
 /// The page's columns, in the order in which `list` reads them.
 macro_rules! columns {
-    () => {
-        "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, \
-         r.final_price, r.published_at, r.created_at, \
-         v.plate, v.vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color, v.mileage_km, \
-         o.pii_mode"
+    ($pii_mode:literal) => {
+        concat!(
+            "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, ",
+            "r.final_price, r.published_at, r.created_at, v.plate, v.vin, v.brand, v.model, v.year, v.type, ",
+            "v.fuel_type, v.transmission, v.color, v.mileage_km, ",
+            $pii_mode
+        )
     };
 }
 
@@ -56,10 +62,46 @@ macro_rules! page {
             $found,
             "), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM found",
             " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101) SELECT ",
-            columns!(),
+            columns!("o.pii_mode"),
             " FROM page JOIN inspections r ON r.id = page.id",
             " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id",
             " ORDER BY page.created_at DESC, page.id DESC"
+        )
+    };
+}
+
+/// The most organisations that `whole` merges: each costs a scan of its own, a dozen as much as `merge` does.
+pub const WHOLE: usize = 4;
+
+/// The newest rows of the `$place`th organisation granted whole, with its mode, which is read once.
+macro_rules! newest_of_whole {
+    ($place:literal, $status:literal) => {
+        concat!(
+            "(SELECT i.id, i.report_number, i.organization_id, i.branch_id, i.vehicle_id, i.status, i.package_name,",
+            " i.overall_score, i.final_price, i.published_at, i.created_at,",
+            " (SELECT o.pii_mode FROM organizations o WHERE o.id = ($1::uuid[])[",
+            $place,
+            "]) AS pii_mode FROM inspections i WHERE i.organization_id = ($1::uuid[])[",
+            $place,
+            "] AND ",
+            $status,
+            " AND (i.created_at, i.id) < ($2::timestamptz, $3::uuid) AND i.created_at >= $4::timestamptz",
+            " ORDER BY i.created_at DESC, i.id DESC LIMIT $5::bigint)"
+        )
+    };
+}
+
+/// The page out of as many organisations as there are places, in no order: `list` sorts its few rows for less.
+macro_rules! whole {
+    ($status:literal, $first:literal $($other:literal)*) => {
+        concat!(
+            "SELECT ",
+            columns!("r.pii_mode"),
+            " FROM (SELECT * FROM (SELECT * FROM (",
+            newest_of_whole!($first, $status),
+            $(" UNION ALL ", newest_of_whole!($other, $status),)*
+            ") merged ORDER BY created_at DESC, id DESC LIMIT $5::bigint) bounded LIMIT 101) r",
+            " JOIN vehicles v ON v.id = r.vehicle_id"
         )
     };
 }
@@ -137,7 +179,7 @@ macro_rules! window_page {
             " AND (SELECT count(*) FROM range) < 2001",
             " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101)",
             " SELECT ",
-            columns!(),
+            columns!("o.pii_mode"),
             ", (SELECT count(*) FROM range) AS in_range",
             " FROM (SELECT) always LEFT JOIN (page JOIN inspections r ON r.id = page.id",
             " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id) ON true",
@@ -171,6 +213,8 @@ macro_rules! branch_window {
 /// The statements of one status filter.
 #[derive(Debug)]
 pub struct Shapes {
+    /// One organisation granted whole, two, three, four.
+    pub whole: [&'static Statement; WHOLE],
     /// Few sources.
     pub merge: &'static Statement,
     /// Many sources.
@@ -190,6 +234,14 @@ macro_rules! shapes {
             use super::*;
 
             statement! {
+                /// One organisation granted whole.
+                pub(super) WHOLE_1 = whole!($status, 1);
+                /// Two of them.
+                pub(super) WHOLE_2 = whole!($status, 1 2);
+                /// Three of them.
+                pub(super) WHOLE_3 = whole!($status, 1 2 3);
+                /// Four of them.
+                pub(super) WHOLE_4 = whole!($status, 1 2 3 4);
                 /// Few sources.
                 pub(super) MERGE = merge!($status);
                 /// Many sources.
@@ -205,6 +257,7 @@ macro_rules! shapes {
 
         $(#[$about])*
         pub static $name: Shapes = Shapes {
+            whole: [$module::WHOLE_1, $module::WHOLE_2, $module::WHOLE_3, $module::WHOLE_4],
             merge: $module::MERGE,
             many: $module::MANY,
             branch: $module::BRANCH,

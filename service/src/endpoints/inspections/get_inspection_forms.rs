@@ -1,12 +1,13 @@
 //! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms, templates merged with answers (REP-6).
 
-use super::visible;
+use super::not_found;
 use crate::context::Context;
 use crate::db::forms;
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::GetInspectionFormsResponse;
 use crate::generated::types::{Form, FormPoint, GetInspectionFormsPath, InspectionForms};
+use crate::rules::id;
 use crate::rules::privacy::PiiMode;
 
 /// The status of a point without an answer, and its label.
@@ -23,9 +24,9 @@ pub async fn handle(
     caller: &Caller,
     path: GetInspectionFormsPath,
 ) -> Result<GetInspectionFormsResponse, ApiError> {
+    let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
-    let inspection = visible(&client, caller, &path.id).await?;
-    let found = forms::list(&client, &inspection).await?;
+    let (inspection, found) = forms::list(&client, caller.grants(), id).await?.ok_or_else(not_found)?;
     let forms = found
         .into_iter()
         .map(|found| form(found, inspection.pii_mode()))

@@ -1,12 +1,13 @@
 //! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos, behind presigned links (REP-7).
 
-use super::{storage_failed, visible};
+use super::{not_found, storage_failed};
 use crate::context::Context;
 use crate::db::photos;
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::GetInspectionPhotosResponse;
 use crate::generated::types::{GetInspectionPhotosPath, InspectionPhotos, Photo};
+use crate::rules::id;
 use crate::rules::privacy::PiiMode;
 use crate::storage::{LINK_LIFETIME, PresignedUrl};
 
@@ -19,9 +20,11 @@ pub async fn handle(
     caller: &Caller,
     path: GetInspectionPhotosPath,
 ) -> Result<GetInspectionPhotosResponse, ApiError> {
+    let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
-    let inspection = visible(&client, caller, &path.id).await?;
-    let found = photos::list(&client, &inspection).await?;
+    let (inspection, found) = photos::list(&client, caller.grants(), id)
+        .await?
+        .ok_or_else(not_found)?;
     drop(client);
     let mut photos = Vec::with_capacity(found.len());
     for row in found {

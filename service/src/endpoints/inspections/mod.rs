@@ -6,26 +6,15 @@ pub mod get_inspection_pdf;
 pub mod get_inspection_photos;
 pub mod list_inspections;
 
-use crate::db::connection::Connection;
-use crate::db::inspections::{self, Status, Visible};
+use crate::db::inspections::{self, Status};
 use crate::error::ApiError;
-use crate::front_door::Caller;
 use crate::generated::types::{self, InspectionStatus};
-use crate::rules::id;
 use crate::rules::privacy::PiiMode;
 use crate::storage::StorageError;
 
 /// The one answer for a report that does not exist, is out of scope, or is in a status that partners do not see.
 fn not_found() -> ApiError {
     ApiError::not_found("no such inspection")
-}
-
-/// The report that a path names, if the partner sees it; else [`not_found`].
-async fn visible(client: &Connection, caller: &Caller, id: &str) -> Result<Visible, ApiError> {
-    let id = id::parse(id).ok_or_else(not_found)?;
-    inspections::find(client, caller.grants(), id)
-        .await?
-        .ok_or_else(not_found)
 }
 
 /// The answer when what the database names cannot be had from the storage; the cause is logged here.
