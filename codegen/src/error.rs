@@ -15,6 +15,19 @@ pub enum Problem {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A folder to write into is, or may be, somebody else's.
+    #[error("{folder} {what}: {remedy}")]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// What is in it.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Files for an owner cannot be written.
+    #[error("{0}")]
+    Scaffold(String),
     /// The document is no YAML or JSON.
     #[error("{path}:{line}:{column}: not a YAML or JSON document: {detail}")]
     Syntax {

@@ -1,12 +1,14 @@
 //! Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
 //!
-//! [`load`] reads the document, [`read`] turns it into the neutral [`model`] and refuses what cannot be generated,
-//! [`lint`] refuses what only shows in the whole, [`emit`] writes the code, [`output`] compares it with the files there
-//! are or replaces them. The generator knows nothing of any particular API: what it needs beyond OpenAPI it reads from
-//! the `x-` extensions that README.md lists.
+//! [`load`] reads the document, [`structure`] refuses what is no OpenAPI 3.0, [`read`] turns it into the neutral
+//! [`model`] and refuses what cannot be generated, [`lint`] refuses what only shows in the whole, [`emit`] writes the
+//! code, [`output`] compares it with the files there are or replaces them. [`refusals`] goes on after a refusal, and
+//! finds all. The generator knows nothing of any particular API: what it needs beyond OpenAPI it reads from the `x-`
+//! extensions that README.md lists.
 
 pub mod emit;
 pub mod error;
+pub mod explain;
 pub mod lint;
 pub mod literals;
 pub mod load;
@@ -15,8 +17,15 @@ pub mod node;
 pub mod output;
 pub mod positions;
 pub mod read;
+pub mod refusals;
+pub mod scaffold;
+pub mod structure;
 
 pub use error::Problem;
+
+/// The stack, in bytes, on which any document can be read and generated: documents nest and refer to themselves, and
+/// what reads them, progenitor's part too, recurses.
+pub const STACK: usize = 256 << 20;
 
 /// The model of a document that can be generated.
 ///
@@ -24,7 +33,22 @@ pub use error::Problem;
 /// The first thing that cannot, with its place in the file.
 pub fn model(document: &load::Document) -> Result<model::Api, Problem> {
     let located = |problem| document.positions.locate(&document.path, problem);
+    if let Some(problem) = structure::check(&document.value).into_iter().next() {
+        return Err(located(problem));
+    }
     let api = read::api(&document.value).map_err(located)?;
-    lint::check(&api).map_err(located)?;
-    Ok(api)
+    match lint::check(&api).into_iter().next() {
+        Some(problem) => Err(located(problem)),
+        None => Ok(api),
+    }
+}
+
+/// How many operations a document has.
+pub fn operations(document: &load::Document) -> usize {
+    read::parts(&document.value)
+        .iter()
+        .filter(
+            |part| matches!(part, read::Part::PathMember { member, .. } if read::METHODS.contains(&member.as_str())),
+        )
+        .count()
 }

@@ -5,51 +5,122 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::Ident;
 
 use crate::Problem;
+use crate::emit::operation_prefix;
 use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition};
 use crate::read::PARAMETER;
 
-/// Checks the whole.
-///
-/// # Errors
-/// The first thing that cannot be generated.
-pub fn check(api: &Api) -> Result<(), Problem> {
+/// Checks the whole; returns everything that cannot be generated.
+pub fn check(api: &Api) -> Vec<Problem> {
+    let mut found = Vec::new();
     let mut types = BTreeMap::new();
     for definition in &api.types {
         if let Some(other) = types.insert(definition.ident.to_string(), definition) {
             let (ident, at) = (&definition.ident, &other.pointer);
             let reason = format!("this is `{ident}` in Rust, and so is {at}; rename one");
-            return Err(Problem::refused(&definition.pointer, reason));
+            found.push(Problem::refused(&definition.pointer, reason));
         }
-        tags_are_text(definition, api)?;
+        found.extend(tags_are_text(definition, api).err());
     }
     for definition in &api.types {
-        finite(definition, &types)?;
-        bounded(definition, api)?;
+        found.extend(finite(definition, &types).err());
+        found.extend(bounded(definition, api).err());
     }
-    let mut ids = BTreeMap::new();
+    let mut names: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     for operation in &api.operations {
-        let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
-        if let Some(other) = ids.insert(&operation.id, &operation.pointer) {
-            return refuse(format!("operationId `{}` is already used at {other}", operation.id));
-        }
-        for suffix in ["Path", "Query", "Headers", "Response"] {
-            let name = heck::ToUpperCamelCase::to_upper_camel_case(operation.id.as_str()) + suffix;
-            if let Some(schema) = types.get(&name) {
-                let at = &schema.pointer;
-                return refuse(format!(
-                    "`{name}` is generated for this operation, and is also {at}; rename one"
-                ));
+        let name = operation_prefix(&operation.id);
+        match names.get(&name) {
+            None => {}
+            Some((id, at)) if *id == operation.id => {
+                let reason = format!("operationId `{id}` is already used at {at}; each operation needs its own");
+                found.push(Problem::refused(&operation.pointer, reason));
+                continue;
+            }
+            Some((id, at)) => {
+                let reason = format!(
+                    "`{}` and `{id}` at {at} both begin the names of their types with `{name}`; rename one",
+                    operation.id
+                );
+                found.push(Problem::refused(&operation.pointer, reason));
+                continue;
             }
         }
-        parameters(operation, &types)?;
-        // progenitor makes one function with one return type.
-        let mut shapes = operation.successes.iter().map(|success| success.content.shape());
-        let first = shapes.next();
-        if shapes.any(|shape| Some(shape) != first) {
-            return refuse("all success responses of an operation need the same schema".into());
+        found.extend(check_operation(operation, &types).err());
+        names.insert(name, (&operation.id, &operation.pointer));
+    }
+    found.extend(routes(&api.operations));
+    found
+}
+
+fn check_operation(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
+    let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
+    parameters(operation, types)?;
+    // progenitor makes one function with one return type.
+    let mut shapes = operation.successes.iter().map(|success| success.content.shape());
+    let first = shapes.next();
+    if shapes.any(|shape| Some(shape) != first) {
+        return refuse("all success responses of an operation need the same schema".into());
+    }
+    Ok(())
+}
+
+/// Checks what only a client needs; returns everything of which no client can be generated.
+pub fn client(api: &Api) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for operation in &api.operations {
+        if !operation.errors_alike {
+            let reason = "for a client, all errors of an operation need the same schema";
+            let pointer = format!("{}/responses", operation.pointer);
+            found.push(Problem::refused(&pointer, reason));
+        }
+        let parameters = [
+            &operation.path_parameters,
+            &operation.query_parameters,
+            &operation.header_parameters,
+        ];
+        for field in parameters.into_iter().flatten() {
+            let name = field.ident.to_string();
+            if ["new", "send", "client"].contains(&name.as_str()) {
+                let reason = format!("for a client, no parameter can be called `{name}`: its builder is; rename it");
+                found.push(Problem::refused(&field.pointer, reason));
+            }
         }
     }
-    routes(&api.operations)
+    let inline: BTreeMap<String, &TypeDefinition> = api
+        .types
+        .iter()
+        .filter(|definition| definition.inline)
+        .map(|definition| (definition.ident.to_string(), definition))
+        .collect();
+    for definition in inline.values() {
+        if holds_itself_inline(definition, &inline) {
+            let reason = "for a client, a schema that holds itself needs a name: move it to components/schemas and \
+                          refer to it";
+            found.push(Problem::refused(&definition.pointer, reason));
+        }
+    }
+    found
+}
+
+/// Whether a schema without a name of its own is reached from itself without passing one that has a name.
+fn holds_itself_inline(definition: &TypeDefinition, inline: &BTreeMap<String, &TypeDefinition>) -> bool {
+    let mut reached = vec![definition];
+    let mut next = 0;
+    while let Some(current) = reached.get(next).copied() {
+        next += 1;
+        let mut idents = BTreeSet::new();
+        current.mentioned(&mut idents);
+        for ident in idents {
+            if ident == definition.ident {
+                return true;
+            }
+            if let Some(other) = inline.get(&ident.to_string()).copied()
+                && !reached.iter().any(|known| known.ident == other.ident)
+            {
+                reached.push(other);
+            }
+        }
+    }
+    false
 }
 
 /// Refuses a type that holds itself other than in an array or a map: it would have no end.
@@ -188,34 +259,67 @@ fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     }
 }
 
-/// Refuses paths that Dropshot's router would panic at.
-fn routes(operations: &[Operation]) -> Result<(), Problem> {
-    for (index, operation) in operations.iter().enumerate() {
-        let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
-        let mut variables = Vec::new();
-        for segment in operation.path.split('/') {
-            match (segment.strip_prefix('{'), segment.strip_suffix('}')) {
-                (Some(name), Some(_)) if variables.contains(&name) => {
-                    return refuse(format!("the path names `{{{name}` twice"));
+/// Refuses paths that Dropshot's router would panic at; it passes over a slash at the end.
+fn routes(operations: &[Operation]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    // By its parent, what stands at a place in the tree of routes first: a word or a variable, and in which path.
+    let mut places: BTreeMap<String, (&str, &str)> = BTreeMap::new();
+    let mut served: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    for operation in operations {
+        match route(operation, &mut places) {
+            Err(reason) => found.push(Problem::refused(&operation.pointer, reason)),
+            Ok(path) => {
+                if let Some(other) = served.insert((&operation.method, path), &operation.path) {
+                    let reason = format!(
+                        "Dropshot does not tell `{}` from `{other}`: it passes over a slash at the end; leave one out",
+                        operation.path
+                    );
+                    found.push(Problem::refused(&operation.pointer, reason));
                 }
-                (Some(name), Some(_)) => variables.push(name),
-                (None, None) if !segment.contains(['{', '}']) => {}
-                _ => return refuse(format!("`{segment}`: a variable must be a whole segment of the path")),
-            }
-        }
-        for other in &operations[..index] {
-            let both = operation.path.split('/').zip(other.path.split('/'));
-            let Some((here, there)) = both.into_iter().find(|(here, there)| here != there) else {
-                continue;
-            };
-            if here.starts_with('{') || there.starts_with('{') {
-                let path = &other.path;
-                return refuse(format!(
-                    "Dropshot cannot tell `{here}` from `{there}` of the path `{path}`: a segment is one word or \
-                     one variable"
-                ));
             }
         }
     }
-    Ok(())
+    found
+}
+
+fn route<'o>(operation: &'o Operation, places: &mut BTreeMap<String, (&'o str, &'o str)>) -> Result<&'o str, String> {
+    let path = operation.path.strip_suffix('/').unwrap_or(&operation.path);
+    let Some(inside) = operation.path.strip_prefix('/') else {
+        return Err("a path begins with a slash".into());
+    };
+    let inside = inside.strip_suffix('/').unwrap_or(inside);
+    if inside.is_empty() {
+        return Ok(path);
+    }
+    let mut variables = Vec::new();
+    let mut parent = String::new();
+    for segment in inside.split('/') {
+        let variable = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        match variable {
+            Some("") => return Err("a variable of a path needs a name".into()),
+            Some(name) if variables.contains(&name) => {
+                return Err(format!("the path names `{{{name}}}` twice; rename one"));
+            }
+            Some(name) if !name.contains(['{', '}', ':']) => variables.push(name),
+            None if segment.is_empty() => {
+                return Err("a path has no empty segments: leave out one of the slashes".into());
+            }
+            None if !segment.contains(['{', '}']) => {}
+            _ => return Err(format!("`{segment}`: a variable must be a whole segment of the path")),
+        }
+        match places.get(&parent) {
+            Some((there, other)) if *there != segment && (variable.is_some() || there.starts_with('{')) => {
+                return Err(format!(
+                    "Dropshot cannot tell `{segment}` from `{there}` of the path `{other}`: a segment is one word or \
+                     one variable; rename one"
+                ));
+            }
+            Some(_) => {}
+            None => {
+                places.insert(parent.clone(), (segment, &operation.path));
+            }
+        }
+        parent = format!("{parent}/{segment}");
+    }
+    Ok(path)
 }

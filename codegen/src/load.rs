@@ -2,22 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use openapiv3::OpenAPI;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::node::{Node, escaped};
-use crate::positions::Positions;
+use crate::node::Node;
+use crate::positions::{Positions, too_deep};
 
-/// A document, as data and as OpenAPI.
-#[derive(Debug)]
+/// A document.
+#[derive(Clone, Debug)]
 pub struct Document {
     /// Where it was read from.
     pub path: PathBuf,
     /// The document as it stands.
     pub value: Value,
-    /// The document as progenitor reads it.
-    pub openapi: OpenAPI,
     /// Where in the file its values stand.
     pub positions: Positions,
 }
@@ -25,7 +22,7 @@ pub struct Document {
 /// Reads a YAML or JSON document from a file.
 ///
 /// # Errors
-/// When the file cannot be read, is neither YAML nor JSON, or is no OpenAPI 3.0 document.
+/// When the file cannot be read, is neither YAML nor JSON, or says that it is something else than OpenAPI 3.0.
 pub fn from_file(path: &Path) -> Result<Document, Problem> {
     let text = std::fs::read_to_string(path).map_err(|source| Problem::Io {
         path: path.into(),
@@ -37,11 +34,39 @@ pub fn from_file(path: &Path) -> Result<Document, Problem> {
 /// Reads a document from its text; `path` is for messages.
 ///
 /// # Errors
-/// When it is neither YAML nor JSON, or no OpenAPI 3.0 document.
+/// When it is neither YAML nor JSON, or says that it is something else than OpenAPI 3.0.
 pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
+    let (value, positions) = match text.trim_start().starts_with('{') {
+        true => json(path, text)?,
+        false => yaml(path, text)?,
+    };
+    version(&value).map_err(|problem| positions.locate(path, problem))?;
+    Ok(Document {
+        path: path.into(),
+        value,
+        positions,
+    })
+}
+
+/// A text that begins like JSON and is none may still be YAML in braces.
+fn json(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
+    match serde_json::from_str(text) {
+        Ok(value) => Ok((value, Positions::of_json(path, text)?)),
+        Err(error) if error.to_string().starts_with("recursion limit") => {
+            Err(too_deep(path, error.line(), error.column()))
+        }
+        Err(error) => yaml(path, text).map_err(|_| Problem::Syntax {
+            path: path.into(),
+            line: error.line(),
+            column: error.column(),
+            detail: error.to_string(),
+        }),
+    }
+}
+
+fn yaml(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
     let positions = Positions::of(path, text)?;
-    // YAML 1.2 contains JSON.
-    let value: Value = serde_yaml::from_str(text).map_err(|error| {
+    let syntax = |error: serde_yaml::Error| {
         let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
         Problem::Syntax {
             path: path.into(),
@@ -49,35 +74,20 @@ pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
             column,
             detail: error.to_string(),
         }
-    })?;
-    match openapi(&value) {
-        Ok(openapi) => Ok(Document {
-            path: path.into(),
-            value,
-            openapi,
-            positions,
-        }),
-        Err(problem) => Err(positions.locate(path, problem)),
+    };
+    if !text.contains("<<") {
+        return Ok((serde_yaml::from_str(text).map_err(syntax)?, positions));
     }
+    let mut merged: serde_yaml::Value = serde_yaml::from_str(text).map_err(syntax)?;
+    merged.apply_merge().map_err(syntax)?;
+    Ok((serde_yaml::from_value(merged).map_err(syntax)?, positions))
 }
 
-fn openapi(value: &Value) -> Result<OpenAPI, Problem> {
+fn version(value: &Value) -> Result<(), Problem> {
     let version = Node::root(value).need("openapi")?;
     if !version.text()?.starts_with("3.0.") {
         let found = version.text()?;
         return Err(version.refuse(format!("OpenAPI 3.0.x is needed, this is {found}")));
     }
-    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
-        use serde_path_to_error::Segment;
-        let mut pointer = "#".to_string();
-        for segment in error.path() {
-            match segment {
-                Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
-                Segment::Map { key } => pointer.push_str(&format!("/{}", escaped(key))),
-                // An enumeration's variant is no place in the document.
-                Segment::Enum { .. } | Segment::Unknown => {}
-            }
-        }
-        Problem::refused(&pointer, format!("not a valid OpenAPI 3.0 document: {}", error.inner()))
-    })
+    Ok(())
 }

@@ -1,8 +1,14 @@
 //! A place in the document: a value with its JSON pointer.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use heck::ToUpperCamelCase;
 use serde_json::{Map, Value};
 
 use crate::Problem;
+use crate::emit::operation_prefix;
 
 /// A value of the document and where it stands.
 #[derive(Clone, Debug)]
@@ -10,16 +16,57 @@ pub struct Node<'a> {
     root: &'a Value,
     value: &'a Value,
     pointer: String,
+    names: SharedNames,
 }
+
+/// The type names that the document gives, in Rust's case.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Those of component schemas.
+    pub schemas: BTreeSet<String>,
+    /// Those made of operations' ids.
+    pub operations: BTreeSet<String>,
+}
+
+/// Names that are gathered once, when they are first asked for.
+pub type SharedNames = Rc<OnceCell<Names>>;
+
+/// What the names of an operation's own types end with.
+pub const OPERATION_TYPES: [&str; 5] = ["Path", "Query", "Headers", "Form", "Response"];
 
 impl<'a> Node<'a> {
     /// The whole document.
     pub fn root(root: &'a Value) -> Self {
+        Node::root_with(root, SharedNames::default())
+    }
+
+    /// The whole document, with its names from another reading of it.
+    pub fn root_with(root: &'a Value, names: SharedNames) -> Self {
         Node {
             root,
             value: root,
             pointer: "#".into(),
+            names,
         }
+    }
+
+    /// The type names that the document gives.
+    pub fn names(&self) -> &Names {
+        self.names.get_or_init(|| {
+            let members = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
+            let ids = members(self.root.get("paths"))
+                .flat_map(|(_, item)| members(Some(item)))
+                .filter_map(|(_, operation)| operation.get("operationId")?.as_str())
+                .map(operation_prefix);
+            Names {
+                schemas: members(self.root.pointer("/components/schemas"))
+                    .map(|(name, _)| name.to_upper_camel_case())
+                    .collect(),
+                operations: ids
+                    .flat_map(|id| OPERATION_TYPES.map(|suffix| format!("{id}{suffix}")))
+                    .collect(),
+            }
+        })
     }
 
     /// The value here.
@@ -135,14 +182,16 @@ impl<'a> Node<'a> {
         let place = reference
             .strip_prefix('#')
             .ok_or_else(|| self.refuse(format!("`{reference}` leads out of the document; bring it in")))?;
-        let value = self
-            .root
-            .pointer(place)
-            .ok_or_else(|| self.refuse(format!("`{reference}` names nothing in this document")))?;
+        let value = self.root.pointer(place).ok_or_else(|| {
+            self.refuse(format!(
+                "`{reference}` names nothing in this document; define it, or name another"
+            ))
+        })?;
         let target = Node {
             root: self.root,
             value,
             pointer: reference.to_string(),
+            names: self.names.clone(),
         };
         if target.get("$ref").is_some() {
             return Err(self.refuse(format!("`{reference}` is itself a reference; name its target directly")));
@@ -155,6 +204,7 @@ impl<'a> Node<'a> {
             root: self.root,
             value,
             pointer: format!("{}/{}", self.pointer, escaped(key)),
+            names: self.names.clone(),
         }
     }
 }

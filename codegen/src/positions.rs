@@ -23,15 +23,20 @@ struct Open {
 }
 
 impl Positions {
-    /// Walks a YAML (or JSON) text.
+    /// Walks a YAML text.
     ///
     /// # Errors
-    /// When it is no YAML, or names a member twice: the second would silently replace the first.
+    /// When it is no YAML, nests deeper than [`DEEPEST`], or names a member twice: the second would silently replace
+    /// the first.
     pub fn of(path: &Path, text: &str) -> Result<Self, Problem> {
         let mut all = Positions::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| syntax(path, &error))?;
+            if open.len() > DEEPEST {
+                let (line, column) = at(span);
+                return Err(too_deep(path, line, column));
+            }
             match event {
                 Event::MappingStart(..) => {
                     let pointer = all.value(&mut open, span);
@@ -56,10 +61,7 @@ impl Positions {
                     Some(object) if object.index.is_none() && object.member.is_none() => {
                         let pointer = format!("{}/{}", object.pointer, escaped(&text));
                         object.member = Some(pointer.clone());
-                        if let Some((line, _)) = all.0.insert(pointer.clone(), at(span)) {
-                            let reason = format!("`{text}` stands here twice; the first is on line {line}");
-                            return Err(all.locate(path, Problem::refused(&pointer, reason)));
-                        }
+                        all.member(path, pointer, &text, at(span))?;
                     }
                     _ => {
                         all.value(&mut open, span);
@@ -75,8 +77,84 @@ impl Positions {
         Ok(all)
     }
 
+    /// Walks a JSON text, which must be well-formed.
+    ///
+    /// # Errors
+    /// When it names a member twice.
+    pub fn of_json(path: &Path, text: &str) -> Result<Self, Problem> {
+        let mut all = Positions::default();
+        let mut open: Vec<Open> = Vec::new();
+        let (mut line, mut began) = (1, 0);
+        let mut rest = text.char_indices().peekable();
+        // Characters, not bytes, count as columns; lines are short but for minified documents, which are one.
+        let mut counted = (0, 0);
+        while let Some((index, character)) = rest.next() {
+            let mut column = || {
+                let from = if counted.0 < began { (began, 0) } else { counted };
+                counted = (index, from.1 + text[from.0..index].chars().count());
+                counted.1 + 1
+            };
+            match character {
+                '\n' => (line, began) = (line + 1, index + 1),
+                '{' | '[' => {
+                    let pointer = all.value_at(&mut open, (line, column()));
+                    open.push(Open {
+                        pointer,
+                        index: (character == '[').then_some(0),
+                        member: None,
+                    });
+                }
+                '}' | ']' => {
+                    open.pop();
+                }
+                '"' => {
+                    let place = (line, column());
+                    let mut end = index + 1;
+                    while let Some((at, next)) = rest.next() {
+                        end = at + 1;
+                        match next {
+                            '\\' => drop(rest.next()),
+                            '"' => break,
+                            _ => {}
+                        }
+                    }
+                    match open.last_mut() {
+                        Some(object) if object.index.is_none() && object.member.is_none() => {
+                            let name: String = serde_json::from_str(&text[index..end]).unwrap_or_default();
+                            let pointer = format!("{}/{}", object.pointer, escaped(&name));
+                            object.member = Some(pointer.clone());
+                            all.member(path, pointer, &name, place)?;
+                        }
+                        _ => drop(all.value_at(&mut open, place)),
+                    }
+                }
+                ',' | ':' | ' ' | '\t' | '\r' => {}
+                // A number, `true`, `false` or `null`.
+                _ => {
+                    all.value_at(&mut open, (line, column()));
+                    while rest.next_if(|(_, next)| !",]} \t\r\n".contains(*next)).is_some() {}
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn member(&mut self, path: &Path, pointer: String, name: &str, place: (usize, usize)) -> Result<(), Problem> {
+        match self.0.insert(pointer.clone(), place) {
+            None => Ok(()),
+            Some((line, _)) => {
+                let reason = format!("`{name}` stands here twice; the first is on line {line}");
+                Err(self.locate(path, Problem::refused(&pointer, reason)))
+            }
+        }
+    }
+
     /// Notes that a value begins, and returns its pointer.
     fn value(&mut self, open: &mut [Open], span: Span) -> String {
+        self.value_at(open, at(span))
+    }
+
+    fn value_at(&mut self, open: &mut [Open], place: (usize, usize)) -> String {
         let pointer = match open.last_mut() {
             None => "#".to_string(),
             Some(Open {
@@ -89,7 +167,7 @@ impl Positions {
             }
             Some(object) => object.member.take().unwrap_or_default(),
         };
-        self.0.entry(pointer.clone()).or_insert(at(span));
+        self.0.entry(pointer.clone()).or_insert(place);
         pointer
     }
 
@@ -122,6 +200,19 @@ impl Positions {
             }
             other => other,
         }
+    }
+}
+
+/// How deep a document may nest: what serde's readers allow.
+pub const DEEPEST: usize = 128;
+
+/// The refusal of a document that nests deeper.
+pub fn too_deep(path: &Path, line: usize, column: usize) -> Problem {
+    Problem::Syntax {
+        path: path.into(),
+        line,
+        column,
+        detail: format!("nested more than {DEEPEST} deep"),
     }
 }
 

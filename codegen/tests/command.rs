@@ -45,6 +45,30 @@ fn generating_writes_and_checking_agrees_until_a_file_is_changed() {
 }
 
 #[test]
+fn a_folder_of_ones_own_code_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("server");
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("main.rs"), "fn main() {}\n").unwrap();
+    let client = folder.path().join("client").display().to_string();
+    for command in [&["--client", &client][..], &["check", "--client", &client]] {
+        let output = generate(command, folder.path());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            said(&output).contains("server holds `main.rs` and has no"),
+            "{}",
+            said(&output)
+        );
+    }
+    assert!(!folder.path().join("client").exists());
+    assert_eq!(
+        std::fs::read_to_string(source.join("main.rs")).unwrap(),
+        "fn main() {}\n"
+    );
+    assert_eq!(std::fs::read_dir(&source).unwrap().count(), 1);
+}
+
+#[test]
 fn a_refusal_names_line_column_and_pointer() {
     let output = run(&["--spec", REFUSED]);
     assert_eq!(output.status.code(), Some(1));
@@ -95,4 +119,81 @@ fn help_has_examples_and_exit_codes() {
     for part in ["Exit codes:", "Examples:", "codegen check --spec", "--root"] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
+}
+
+/// A document of which two operations of three can be generated, and three things are refused.
+fn partly_supported(folder: &Path) -> String {
+    let path = folder.join("api.yaml");
+    let text = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:\n  /a:\n    get: {operationId: get_a, responses: {'204': \
+                {description: done}}}\n    put: {operationId: put_a, responses: {'204': {description: done}}}\n  /b:\n    get:\n      \
+                operationId: get_b\n      parameters: [{in: cookie, name: a, schema: {type: string}}, {in: cookie, name: b, schema: \
+                {type: string}}]\n      responses: {2XX: {description: done}}\n";
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn the_first_refusal_comes_with_the_causes_of_the_others_and_all_of_them_with_every_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = partly_supported(folder.path());
+    let first = run(&["--spec", &spec]);
+    assert_eq!(first.status.code(), Some(1));
+    let expected = format!(
+        "error: {spec}:10:21: #/paths/~1b/get/parameters/0/in: a parameter in `cookie` is not supported; use path, query or \
+         header\nand 2 refusals more, of 2 causes:\n     1 × a parameter in … is not supported; use path, query or header\n     1 × \
+         `2XX`: name each status; of ranges, only `4XX` and `5XX` are supported\n`--all` lists every place, `--skip-unsupported` \
+         leaves these operations out and generates the others\n"
+    );
+    assert_eq!(said(&first), expected);
+    let all = run(&["--spec", &spec, "--all"]);
+    assert_eq!(all.status.code(), Some(1));
+    assert!(
+        said(&all).starts_with(&format!(
+            "error: 3 refusals in {spec}, of 2 causes\n\n2 × a parameter in"
+        )),
+        "{}",
+        said(&all)
+    );
+    for place in [":10:21: ", ":10:68: ", ":11:19: "] {
+        assert!(said(&all).contains(place), "{place}: {}", said(&all));
+    }
+}
+
+#[test]
+fn what_cannot_be_generated_is_left_out_on_demand_and_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = partly_supported(folder.path());
+    let server = folder.path().join("server");
+    let arguments = [
+        "--spec",
+        &spec,
+        "--skip-unsupported",
+        "--server",
+        &server.display().to_string(),
+    ];
+    let output = run(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(
+        said(&output).starts_with("left out: GET /b (get_b): "),
+        "{}",
+        said(&output)
+    );
+    assert!(
+        said(&output).ends_with("1 of 3 operations are left out\n"),
+        "{}",
+        said(&output)
+    );
+    let api = std::fs::read_to_string(server.join("api.rs")).unwrap();
+    assert_eq!(api.matches("#[endpoint").count(), 2);
+    let check = run(&[&["check"], &arguments[..]].concat());
+    assert_eq!(check.status.code(), Some(0), "{}", said(&check));
+    assert_eq!(run(&arguments[..2]).status.code(), Some(1));
+}
+
+#[test]
+fn a_place_is_explained_from_the_command_line() {
+    let output = run(&["--spec", REFUSED, "explain", "#/components/schemas/Other"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("refused: "));
+    assert_eq!(run(&["--spec", REFUSED, "explain", "#/nowhere"]).status.code(), Some(1));
 }

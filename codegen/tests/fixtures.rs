@@ -100,9 +100,13 @@ fn every_fixture_is_also_a_table_of_functions_but_for_websockets() {
     assert_eq!(
         refused,
         [
-            "answers: #/paths/~1changes~1{id}/get: a websocket takes over the connection, which only Dropshot's server hands \
-          out; generate without `--dispatch calls`"
+            "answers: #/paths/~1changes~1{id}/get",
+            "names_of_generated_code: #/paths/~1upgrade/get"
         ]
+        .map(|place| format!(
+            "{place}: a websocket takes over the connection, which only Dropshot's server hands out; generate without \
+             `--dispatch calls`"
+        ))
     );
 }
 

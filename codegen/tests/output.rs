@@ -1,11 +1,12 @@
-//! Comparing and replacing generated files: stale, missing and orphaned ones are each found and mended.
+//! Comparing and replacing generated files: stale, missing and orphaned ones are each found and mended, and nothing
+//! else is touched.
 
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
-use codegen::emit::File;
-use codegen::output::{Difference, differences, write};
+use codegen::emit::{File, GENERATED};
+use codegen::output::{self, Difference, differences, write};
 
 fn file(name: &str, text: &str) -> File {
     File {
@@ -57,16 +58,22 @@ fn a_missing_file_and_a_missing_folder_are_found() {
         differences(&nowhere, &files()).unwrap(),
         [
             Difference::Missing(nowhere.join("a.rs")),
-            Difference::Missing(nowhere.join("b.rs"))
+            Difference::Missing(nowhere.join("b.rs")),
+            Difference::Missing(nowhere.join(output::MARKER))
         ]
     );
 }
 
 #[test]
-fn a_file_that_nothing_generates_is_orphaned() {
+fn a_file_that_was_generated_and_no_longer_is_is_orphaned() {
     let folder = fresh();
-    std::fs::write(folder.path().join("c.rs"), "c\n").unwrap();
-    assert_eq!(found(folder.path()), ["orphaned: c.rs"]);
+    let before = [files(), vec![file("c.rs", "listed\n")]].concat();
+    write(folder.path(), &before).unwrap();
+    std::fs::write(folder.path().join("d.rs"), format!("//! d\n//!\n{GENERATED}\n")).unwrap();
+    assert_eq!(
+        found(folder.path()),
+        ["stale: .codegen:4", "orphaned: c.rs", "orphaned: d.rs"]
+    );
 }
 
 #[test]
@@ -76,11 +83,112 @@ fn writing_mends_everything_and_touches_nothing_else() {
     assert!(write(folder.path(), &files()).unwrap().is_empty());
     std::fs::write(path("a.rs"), "other\n").unwrap();
     std::fs::remove_file(path("b.rs")).unwrap();
-    std::fs::write(path("c.rs"), "c\n").unwrap();
+    std::fs::write(path("c.rs"), format!("{GENERATED}\n")).unwrap();
     let mut changed = write(folder.path(), &files()).unwrap();
     changed.sort();
     assert_eq!(changed, [path("a.rs"), path("b.rs"), path("c.rs")]);
     assert!(found(folder.path()).is_empty());
+}
+
+/// Every file below a folder, with its text.
+fn everything(folder: &Path) -> Vec<(String, String)> {
+    let mut all: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.display().to_string(), std::fs::read_to_string(&path).unwrap()))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_folder_that_was_not_generated_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("main.rs"), "fn main() {}\n").unwrap();
+    std::fs::write(folder.path().join("lib.rs"), "pub mod pets;\n").unwrap();
+    let before = everything(folder.path());
+    for problem in [
+        write(folder.path(), &files()).unwrap_err().to_string(),
+        differences(folder.path(), &files()).unwrap_err().to_string(),
+    ] {
+        assert!(
+            problem.contains("holds `lib.rs` and 1 more and has no `.codegen` file"),
+            "{problem}"
+        );
+        assert!(problem.contains("name a folder that is new or empty"), "{problem}");
+    }
+    assert_eq!(everything(folder.path()), before);
+}
+
+#[test]
+fn a_folder_whose_marker_is_somebody_elses_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(".codegen"), "my notes\n").unwrap();
+    let problem = write(folder.path(), &files()).unwrap_err().to_string();
+    assert!(problem.contains("that codegen did not write"), "{problem}");
+}
+
+#[test]
+fn somebody_elses_file_in_a_generated_folder_is_named_and_stays() {
+    let folder = fresh();
+    let mine = folder.path().join("mine.rs");
+    std::fs::write(&mine, "fn mine() {}\n").unwrap();
+    std::fs::create_dir(folder.path().join("more")).unwrap();
+    let named = [
+        "foreign: mine.rs: not generated; move it elsewhere",
+        "foreign: more: not generated; move it elsewhere",
+    ];
+    assert_eq!(found(folder.path()), named);
+    std::fs::write(folder.path().join("a.rs"), "stale\n").unwrap();
+    write(folder.path(), &files()).unwrap();
+    assert_eq!(found(folder.path()), named);
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "fn mine() {}\n");
+}
+
+#[test]
+fn somebody_elses_file_is_not_replaced_when_a_generated_one_gets_its_name() {
+    let folder = fresh();
+    std::fs::write(folder.path().join("c.rs"), "fn mine() {}\n").unwrap();
+    let before = everything(folder.path());
+    let more = [files(), vec![file("c.rs", "generated\n")]].concat();
+    let problem = write(folder.path(), &more).unwrap_err().to_string();
+    assert!(problem.contains("holds `c.rs`, which would be replaced"), "{problem}");
+    assert_eq!(everything(folder.path()), before);
+}
+
+/// A run can end at any point between two changes to the folder: here, before each of its renames.
+#[test]
+fn an_interrupted_run_is_mended_by_the_next() {
+    let old = [files(), vec![file("old.rs", "old\n")]].concat();
+    let new = vec![file("a.rs", "one\n"), file("new.rs", "new\n")];
+    for done in 0..=2 {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &old).unwrap();
+        let marker = folder.path().join(output::MARKER);
+        let before = std::fs::read_to_string(&marker).unwrap();
+        std::fs::write(&marker, before + "new.rs\n").unwrap();
+        for (index, file) in new.iter().enumerate() {
+            let unfinished = folder.path().join(format!("{}.codegen-unfinished", file.name));
+            let whole = if index < done { &file.text[..] } else { &file.text[..1] };
+            std::fs::write(&unfinished, whole).unwrap();
+            if index < done {
+                std::fs::rename(&unfinished, folder.path().join(&file.name)).unwrap();
+            }
+        }
+        write(folder.path(), &new).unwrap();
+        assert!(differences(folder.path(), &new).unwrap().is_empty());
+        assert_eq!(everything(folder.path()).len(), 3, "two files and the marker");
+    }
+}
+
+#[test]
+fn server_and_client_never_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let roundabout = folder.path().join(".");
+    assert!(output::apart(Some(folder.path()), Some(&roundabout)).is_err());
+    assert!(output::apart(Some(folder.path()), Some(&folder.path().join("client"))).is_ok());
+    assert!(output::apart(Some(folder.path()), None).is_ok());
 }
 
 #[test]

@@ -148,7 +148,7 @@ macro_rules! read_object {
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
                 // The derived function, not this one: what belongs to the type itself comes before a trait's.
-                $name::deserialize($crate::json::OnlyObject(deserializer))
+                Self::deserialize($crate::json::OnlyObject(deserializer))
             }
         }
     };
@@ -160,7 +160,7 @@ macro_rules! write_object {
     ($name:ident) => {
         impl ::serde::Serialize for $name {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error> {
-                $name::serialize(self, serializer)
+                Self::serialize(self, serializer)
             }
         }
     };

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 
 use super::{docs, fields, readers};
 use crate::literals;
@@ -18,8 +19,13 @@ pub(super) struct Use {
 
 /// The name of the module that reads `owner`.
 pub(super) fn module(owner: &Ident) -> Ident {
-    let owner = heck::ToSnakeCase::to_snake_case(owner.to_string().as_str());
-    format_ident!("{owner}_reading")
+    let is_raw = owner.to_string().starts_with("r#");
+    let owner = heck::ToSnakeCase::to_snake_case(owner.unraw().to_string().as_str());
+    match is_raw {
+        // The operation's own type of the same name has the usual one.
+        true => format_ident!("{owner}_reading_"),
+        false => format_ident!("{owner}_reading"),
+    }
 }
 
 /// The members of a struct with the attributes that read and write them, and their readers; `kept` is the field for

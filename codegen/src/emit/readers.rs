@@ -11,7 +11,8 @@ use crate::model::{Api, Field, IntegerKind, MapRules, Shape, StringRules, Type};
 /// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
 /// `helpers` gets the types that read items and values under rules of their own.
 pub(super) fn member(field: &Field, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
-    let prefix = heck::ToUpperCamelCase::to_upper_camel_case(field.ident.to_string().trim_start_matches("r#"));
+    // The document's types have no underscore in their names.
+    let prefix = format!("Read_{}", field.ident.to_string().trim_start_matches("r#"));
     if !field.is_option() {
         return value(&field.ty, &prefix, helpers);
     }

@@ -119,7 +119,7 @@ fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
     let inner = fields::rust_type(ty);
     let reading = definition.in_requests.then(|| {
         let mut helpers = Vec::new();
-        let expression = readers::value(ty, "Inner", &mut helpers)
+        let expression = readers::value(ty, "Read_", &mut helpers)
             .unwrap_or_else(|| quote! { Deserialize::deserialize(deserializer) });
         let module = members::module(ident);
         quote! {

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
+use syn::ext::IdentExt;
 
 use super::{docs, fields, members, readers};
 use crate::model::{Alternative, Tagging, Type, TypeDefinition, Union};
@@ -99,7 +100,8 @@ fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
 fn content(ident: &Ident, alternative: &Alternative, helpers: &mut Vec<TokenStream>) -> TokenStream {
     let variant = &alternative.ident;
     let ty = alternative.content.as_ref().unwrap_or(&Type::Null);
-    match readers::helper(ty, &format!("Read{variant}"), helpers) {
+    // With the underscore at the end, the helper for the items of `A` is not that of an alternative `AItem`.
+    match readers::helper(ty, &format!("Read_{}_", variant.unraw()), helpers) {
         Some(helper) => quote! { .map(|value: #helper| #ident::#variant(value.0)) },
         None => quote! { .map(#ident::#variant) },
     }
@@ -158,7 +160,7 @@ fn write(ident: &Ident, union: &Union, index: u32, alternative: &Alternative) ->
         }
         (Tagging::Name, _, None) => quote! { #ident::#variant => serializer.serialize_str(#name) },
         (Tagging::Name, _, Some(_)) => {
-            let union = ident.to_string();
+            let union = ident.unraw().to_string();
             quote! {
                 #ident::#variant(value) => serializer.serialize_newtype_variant(#union, #index, #name, value)
             }

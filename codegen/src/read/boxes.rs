@@ -8,12 +8,13 @@ use crate::model::{Shape, Type, TypeDefinition};
 
 /// Boxes members and alternatives through which a type would hold itself. What remains is a circle of mere names.
 pub fn place(types: &mut [TypeDefinition]) {
+    let by_name: BTreeMap<Ident, usize> = types.iter().map(|it| it.ident.clone()).zip(0..).collect();
     for index in 0..types.len() {
         let mut count = 0;
         while let Some(ty) = nth(&mut types[index], count) {
             count += 1;
             let Some(held) = ty.held().cloned() else { continue };
-            if !reaches(types, &held, index) {
+            if !reaches(types, &by_name, &held, index) {
                 continue;
             }
             if let Some(ty) = nth(&mut types[index], count - 1) {
@@ -36,8 +37,7 @@ fn nth(definition: &mut TypeDefinition, index: usize) -> Option<&mut Type> {
 }
 
 /// Whether a value of the type `from` holds one of the type at `to`.
-fn reaches(types: &[TypeDefinition], from: &Ident, to: usize) -> bool {
-    let by_name: BTreeMap<&Ident, &TypeDefinition> = types.iter().map(|it| (&it.ident, it)).collect();
+fn reaches(types: &[TypeDefinition], by_name: &BTreeMap<Ident, usize>, from: &Ident, to: usize) -> bool {
     let mut seen = BTreeSet::new();
     let mut next = vec![from];
     while let Some(ident) = next.pop() {
@@ -45,9 +45,9 @@ fn reaches(types: &[TypeDefinition], from: &Ident, to: usize) -> bool {
             return true;
         }
         if seen.insert(ident)
-            && let Some(definition) = by_name.get(ident)
+            && let Some(index) = by_name.get(ident)
         {
-            next.extend(definition.held());
+            next.extend(types[*index].held());
         }
     }
     false

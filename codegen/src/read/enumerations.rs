@@ -1,6 +1,7 @@
 //! Enumerations: closed sets of texts, numbers or booleans.
 
 use proc_macro2::Ident;
+use syn::ext::IdentExt;
 
 use super::schema::{allow, docs};
 use super::{names, scalar};
@@ -62,7 +63,7 @@ fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
     let is_new = |ident: &Ident| !others.iter().any(|other| other.ident == *ident);
     let ident = names::variant_name(spelled, node).ok();
     let base = match &ident {
-        Some(ident) => ident.to_string(),
+        Some(ident) => ident.unraw().to_string(),
         None => "Value".to_string(),
     };
     if let Some(ident) = ident.filter(is_new) {
@@ -84,7 +85,7 @@ fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<
     }
     for (index, variant) in variants.iter().enumerate() {
         if variants[..index].iter().any(|other| other.value == variant.value) {
-            return Err(node.refuse(format!("the value `{}` occurs twice", variant.value)));
+            return Err(node.refuse(format!("the value `{}` occurs twice; leave one out", variant.value)));
         }
     }
     Ok(Enumeration { kind, variants })

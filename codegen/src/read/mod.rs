@@ -23,9 +23,91 @@ use crate::Problem;
 use crate::model::{
     Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
 };
-use crate::node::Node;
+use crate::node::{Node, SharedNames};
 
-const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+/// The members of a path that are operations.
+pub const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/// A part of a document that can be read by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A component schema, by its name.
+    Schema(String),
+    /// A member of a path, mostly an operation.
+    PathMember {
+        /// The path.
+        path: String,
+        /// The member's name, mostly a method.
+        member: String,
+    },
+}
+
+/// The parts of a document. What has not even their form is left out, and refused with the whole.
+pub fn parts(document: &Value) -> Vec<Part> {
+    let root = Node::root(document);
+    let names = |node: Option<Node<'_>>| -> Vec<String> {
+        let members = node.and_then(|node| node.object().ok());
+        members
+            .into_iter()
+            .flat_map(|members| members.keys().cloned())
+            .collect()
+    };
+    let schemas = root.get("components").and_then(|components| components.get("schemas"));
+    let mut all: Vec<Part> = names(schemas).into_iter().map(Part::Schema).collect();
+    let paths = root.get("paths");
+    for path in names(paths.clone()) {
+        let item = paths.as_ref().and_then(|paths| paths.get(&path));
+        let item = item.and_then(|item| item.resolved().ok());
+        all.extend(names(item).into_iter().map(|member| Part::PathMember {
+            path: path.clone(),
+            member,
+        }));
+    }
+    all
+}
+
+/// Reads one part; `names` are shared by all parts of a document.
+///
+/// # Errors
+/// The first thing in it that cannot be generated.
+pub fn part(document: &Value, part: &Part, names: &SharedNames) -> Result<(), Problem> {
+    let root = Node::root_with(document, names.clone());
+    let mut derived = Vec::new();
+    match part {
+        Part::Schema(name) => {
+            let schemas = root.get("components").and_then(|components| components.get("schemas"));
+            if let Some(node) = schemas.and_then(|schemas| schemas.get(name)) {
+                schema::definition(name, &node, &mut derived)?;
+            }
+        }
+        Part::PathMember { path, member } => {
+            if let Some(item) = root.get("paths").and_then(|paths| paths.get(path)) {
+                let item = item.resolved()?;
+                if let Some(node) = item.get(member) {
+                    path_member(path, member, &item, &node, &mut derived)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a member of a path: an operation, or nothing that is generated.
+fn path_member(
+    path: &str,
+    member: &str,
+    item: &Node<'_>,
+    node: &Node<'_>,
+    derived: &mut schema::Derived,
+) -> Result<Option<Operation>, Problem> {
+    if METHODS.contains(&member) {
+        return operation::operation(path, member, item, node, derived).map(Some);
+    }
+    if ["parameters", "summary", "description"].contains(&member) || member.starts_with("x-") {
+        return Ok(None);
+    }
+    Err(node.refuse(format!("`{member}` is not supported on a path; leave it out")))
+}
 
 /// Reads the whole document.
 ///
@@ -47,13 +129,12 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
     let mut operations = Vec::new();
     let mut derived = Vec::new();
     for (path, item) in root.need("paths")?.members()? {
+        if path.starts_with("x-") {
+            continue;
+        }
         let item = item.resolved()?;
-        for (method, node) in item.members()? {
-            if METHODS.contains(&method) {
-                operations.push(operation::operation(path, method, &item, &node, &mut derived)?);
-            } else if !["parameters", "summary", "description"].contains(&method) && !method.starts_with("x-") {
-                return Err(node.refuse(format!("`{method}` is not supported on a path")));
-            }
+        for (member, node) in item.members()? {
+            operations.extend(path_member(path, member, &item, &node, &mut derived)?);
         }
     }
     derived.retain(|new| !is_known(&types, new));
@@ -111,7 +192,8 @@ fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
                     Some(known) if known.status == *status => {}
                     Some(known) => {
                         let (pointer, code, other, place) = (&code.pointer, &code.code, known.status, &known.pointer);
-                        let reason = format!("`{code}` comes with {status} here but with {other} at {place}");
+                        let reason =
+                            format!("`{code}` comes with {status} here but with {other} at {place}; use another code");
                         return Err(Problem::refused(pointer, reason));
                     }
                 }

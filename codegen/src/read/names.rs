@@ -4,80 +4,34 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Ident, Span};
 
 use crate::Problem;
+use crate::emit::is_generated_codes;
 use crate::node::Node;
 
-/// Names that generated files use themselves: a schema of the same name would stand in their way.
-const TAKEN: [&str; 56] = [
-    "Api",
-    "ApiDescription",
-    "ApiDescriptionBuildErrors",
-    "ApiEndpointResponse",
-    "ApiError",
-    "ArrayRules",
-    "Base64",
-    "Body",
-    "Box",
-    "Clone",
-    "Context",
-    "Copy",
-    "DateTime",
-    "Debug",
-    "Decimal",
-    "Deserialize",
-    "Deserializer",
-    "Dispatch",
-    "EndpointTagPolicy",
-    "Eq",
-    "Err",
-    "ErrorCode",
-    "ExactNumber",
-    "Fn",
-    "From",
-    "Hash",
-    "Header",
-    "HttpError",
-    "HttpResponse",
-    "Into",
-    "Iterator",
-    "JsonBody",
-    "JsonSchema",
-    "MapRules",
-    "NaiveDate",
-    "None",
-    "NumberRules",
-    "Ok",
-    "Option",
-    "PartialEq",
-    "Path",
-    "Query",
-    "RequestContext",
-    "Response",
-    "Result",
-    "Schema",
-    "SchemaGenerator",
-    "Send",
-    "Serialize",
-    "Serializer",
-    "Some",
-    "String",
-    "StringRules",
-    "UntypedBody",
-    "Utc",
-    "Vec",
-];
-
-/// A type's name.
+/// A type's name. Where generated code, or an operation's own type, has that name too, it is a raw identifier, by which
+/// the emitters know which of the two is meant.
 ///
 /// # Errors
-/// When nothing of the name can stand in Rust, or generated code uses it itself.
+/// When nothing of the name can stand in Rust.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
-    if TAKEN.contains(&ident.to_string().as_str()) {
-        return Err(node.refuse(format!(
-            "generated code uses the name `{ident}` itself; rename the schema"
-        )));
+    Ok(raw_beside(ident, node))
+}
+
+fn raw_beside(ident: Ident, node: &Node<'_>) -> Ident {
+    let text = ident.to_string();
+    match is_generated_codes(&text) || node.names().operations.contains(&text) {
+        true => Ident::new_raw(&text, Span::call_site()),
+        false => ident,
     }
-    Ok(ident)
+}
+
+/// The name `proposed` for a schema that has none of its own; component schemas keep theirs.
+pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
+    let mut name = proposed.to_string();
+    while node.names().schemas.contains(&name.to_upper_camel_case()) {
+        name.push_str("Inline");
+    }
+    name
 }
 
 /// A field's, function's or module's name; keywords become raw identifiers.
@@ -105,7 +59,8 @@ pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 /// # Errors
 /// When nothing of the name can stand in Rust.
 pub fn variant_name(value: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    identifier(&value.to_upper_camel_case(), value, true, node)
+    let ident = identifier(&value.to_upper_camel_case(), value, true, node)?;
+    Ok(raw_beside(ident, node))
 }
 
 fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Result<Ident, Problem> {
@@ -113,7 +68,8 @@ fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Res
         Some(first) if first.is_ascii_digit() => format!("{}{text}", if is_type { 'N' } else { 'n' }),
         _ => text.to_string(),
     };
-    if syn::parse_str::<Ident>(&text).is_ok() {
+    // syn does not know the keyword that Rust 2024 adds.
+    if text != "gen" && syn::parse_str::<Ident>(&text).is_ok() {
         return Ok(Ident::new(&text, Span::call_site()));
     }
     // `self`, `Self`, `super` and `crate` cannot even be raw.

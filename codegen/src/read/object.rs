@@ -2,6 +2,7 @@
 
 use proc_macro2::Ident;
 use serde_json::Value;
+use syn::ext::IdentExt;
 
 use super::names;
 use super::schema::{self, Derived, allow, docs};
@@ -56,7 +57,11 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
     for (name, place) in &parts.required {
         match parts.fields.iter_mut().find(|field| field.name == *name) {
             Some(field) => field.required = true,
-            None => return Err(place.refuse(format!("`{name}` is required but not among the properties"))),
+            None => {
+                return Err(place.refuse(format!(
+                    "`{name}` is required but not among the properties; declare it there"
+                )));
+            }
         }
     }
     let others = match node.get("additionalProperties") {
@@ -90,10 +95,10 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn gather(&mut self, node: &Node<'a>, owner: &str, derived: &mut Derived, depth: usize) -> Result<(), Problem> {
         if depth > DEEPEST {
-            return Err(node.refuse("`allOf` leads in a circle"));
+            return Err(node.refuse("`allOf` leads in a circle; take one of its references out"));
         }
         if let Some(reference) = node.text_of("$ref")? {
-            let owner = schema::named(reference, node)?.to_string();
+            let owner = schema::named(reference, node)?.unraw().to_string();
             return self.gather(&node.resolved()?, &owner, derived, depth + 1);
         }
         match node.text_of("type")? {

@@ -20,10 +20,10 @@ pub fn operation(
     derived: &mut Derived,
 ) -> Result<Operation, Problem> {
     if method == "trace" {
-        return Err(node.refuse("Dropshot serves no TRACE"));
+        return Err(node.refuse("Dropshot serves no TRACE; leave the operation out"));
     }
     if let Some(place) = node.get("callbacks") {
-        return Err(place.refuse("callbacks are not supported"));
+        return Err(place.refuse("callbacks are not supported; leave them out, and call back without generated code"));
     }
     let id = node.need("operationId")?;
     if id.text()? != id.text()?.to_snake_case() {
@@ -60,7 +60,7 @@ pub fn operation(
         .iter()
         .any(|success| matches!(success.content, ResponseContent::Upgraded));
     if websocket && (successes.len() > 1 || body.is_some()) {
-        return Err(node.refuse("what opens a websocket has no body, and no other success than 101"));
+        return Err(node.refuse("what opens a websocket has no body, and no other success than 101; leave them out"));
     }
     let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
     let description = schema::docs(node)?;
@@ -131,7 +131,9 @@ fn parameters(
             .iter()
             .any(|(location, field, _)| location == "path" && field.name == *name)
         {
-            return Err(node.refuse(format!("the path names `{name}`, but there is no such path parameter")));
+            return Err(node.refuse(format!(
+                "the path names `{name}`, but there is no such path parameter; declare it"
+            )));
         }
     }
     let mut sorted: [Vec<Field>; 3] = Default::default();
@@ -155,7 +157,9 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     let location = node.need("in")?;
     if !["path", "query", "header"].contains(&location.text()?) {
         let found = location.text()?;
-        return Err(location.refuse(format!("a parameter in `{found}` is not supported")));
+        return Err(location.refuse(format!(
+            "a parameter in `{found}` is not supported; use path, query or header"
+        )));
     }
     for key in ["style", "explode", "allowReserved", "allowEmptyValue", "content"] {
         if let Some(place) = node.get(key) {
@@ -246,7 +250,11 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
         }
         [(FORM, media)] => BodyContent::Form(form(&media.need("schema")?, owner, derived)?),
         [("application/octet-stream", _)] => BodyContent::Bytes,
-        [(other, media)] => return Err(media.refuse(format!("a body of `{other}` is not supported"))),
+        [(other, media)] => {
+            return Err(media.refuse(format!(
+                "a body of `{other}` is not supported; use JSON, a form or `application/octet-stream`"
+            )));
+        }
         _ => return Err(content.refuse("a body needs exactly one media type")),
     };
     Ok(RequestBody { content, raw })

@@ -89,7 +89,11 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
                 let content = content(&response, &format!("{owner}Error{status}"), &mut None, derived)?;
                 all.error_type(content);
             }
-            _ => return Err(place.refuse(format!("status {code} is not supported"))),
+            _ => {
+                return Err(place.refuse(format!(
+                    "status {code} is not supported; Dropshot answers with 101, 2xx, 3xx, 4xx and 5xx"
+                )));
+            }
         }
     }
     if all.successes.is_empty() {

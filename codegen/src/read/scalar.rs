@@ -78,7 +78,11 @@ pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Op
 pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     let Some(place) = node.get(key) else { return Ok(None) };
     let text = place.text()?;
-    let refuse = |reason: String| place.refuse(format!("the pattern `{text}` does not compile: {reason}"));
+    let refuse = |reason: String| {
+        place.refuse(format!(
+            "the pattern `{text}` does not compile: {reason}; write it as ECMAScript has it"
+        ))
+    };
     regress::Regex::new(text).map_err(|error| refuse(error.text))?;
     Pattern::compiled(text).map(Some).map_err(refuse)
 }

@@ -4,6 +4,7 @@ use codegen_runtime::ArrayRules;
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
+use syn::ext::IdentExt;
 
 use super::embed::{embedded, references};
 use super::{enumerations, names, object, scalar, union};
@@ -45,11 +46,16 @@ pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<
 /// What cannot be generated, with its place.
 pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
     if node.flag("nullable")? {
-        let ident = names::type_name(proposed, node)?;
-        if !derived.iter().any(|known| known.ident == ident) {
-            let definition = nullable(proposed, node, true, derived)?;
-            derived.push(definition);
+        let is_this = |known: &&TypeDefinition| {
+            let is_any = matches!(known.shape, Shape::Newtype(Type::Any | Type::Null));
+            known.pointer == node.pointer() && (is_nullable(known) || is_any)
+        };
+        if let Some(known) = derived.iter().find(is_this) {
+            return Ok(known.ident.clone());
         }
+        let definition = nullable(&names::derived_name(proposed, node), node, true, derived)?;
+        let ident = definition.ident.clone();
+        derived.push(definition);
         return Ok(ident);
     }
     if node.get("$ref").is_some()
@@ -62,16 +68,42 @@ pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Res
 
 /// Gives the schema at `node` the name `proposed`.
 fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
-    let ident = names::type_name(proposed, node)?;
-    // A schema that several places share through allOf is read several times, but is one type.
-    if !derived
+    // A schema that several places share (through allOf, a path, a shared response) is read several times, but is one
+    // type, named by whoever came first. One that holds itself finds itself here while it is read.
+    if let Some(known) = derived
         .iter()
-        .any(|known| known.pointer == node.pointer() && known.ident == ident)
+        .find(|known| known.pointer == node.pointer() && !is_nullable(known))
     {
-        let definition = defined(proposed, node, true, derived)?;
-        derived.push(definition);
+        return Ok(known.ident.clone());
     }
+    let proposed = &names::derived_name(proposed, node);
+    let ident = names::type_name(proposed, node)?;
+    derived.push(unread(proposed, &ident, node));
+    let definition = defined(proposed, node, true, derived)?;
+    derived.retain(|known| known.ident != ident);
+    derived.push(definition);
     Ok(ident)
+}
+
+/// Whether it adds null to another type, which then stands at the same place.
+fn is_nullable(definition: &TypeDefinition) -> bool {
+    matches!(definition.shape, Shape::Newtype(Type::Nullable(_)))
+}
+
+/// What stands for a type while it is read.
+fn unread(name: &str, ident: &Ident, node: &Node<'_>) -> TypeDefinition {
+    TypeDefinition {
+        name: name.to_string(),
+        ident: ident.clone(),
+        docs: String::new(),
+        shape: Shape::Newtype(Type::Any),
+        schema: Value::Null,
+        refers_to: Vec::new(),
+        in_requests: false,
+        in_responses: false,
+        inline: true,
+        pointer: node.pointer().to_string(),
+    }
 }
 
 /// A named type that may be null: a newtype of what it is otherwise.
@@ -94,13 +126,13 @@ fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> 
     } else if node.get("enum").is_some() {
         Shape::Enum(enumerations::enumeration(node)?)
     } else if node.get("oneOf").is_some() {
-        Shape::Union(union::union(node, "oneOf", &ident.to_string(), derived)?)
+        Shape::Union(union::union(node, "oneOf", &ident.unraw().to_string(), derived)?)
     } else if node.get("anyOf").is_some() {
-        Shape::Union(union::union(node, "anyOf", &ident.to_string(), derived)?)
+        Shape::Union(union::union(node, "anyOf", &ident.unraw().to_string(), derived)?)
     } else if object::is_object(node)? {
-        Shape::Struct(object::object(node, &ident.to_string(), derived)?)
+        Shape::Struct(object::object(node, &ident.unraw().to_string(), derived)?)
     } else {
-        Shape::Newtype(ty(node, &format!("{ident}Value"), derived)?)
+        Shape::Newtype(ty(node, &format!("{}Value", ident.unraw()), derived)?)
     };
     with_shape(name, node, inline, shape)
 }
@@ -225,8 +257,9 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
     if let Some(all_of) = node.get("allOf") {
         // The wrapper that gives a reference a description, a default or `nullable` of its own.
         return match all_of.items()?.as_slice() {
+            [] => Err(all_of.refuse("an `allOf` needs at least one part")),
             // One part that names no members is the schema itself.
-            [only] if node.get("properties").is_none() && (only.get("$ref").is_some() || !object::is_object(only)?) => {
+            [only] if node.get("properties").is_none() && !is_inline_object(only)? => {
                 allow(node, &["allOf"])?;
                 ty(only, proposed, derived)
             }
@@ -256,6 +289,10 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         Some("object") => map(node, proposed, derived),
         Some(other) => Err(node.refuse(format!("type `{other}` is unknown"))),
     }
+}
+
+fn is_inline_object(node: &Node<'_>) -> Result<bool, Problem> {
+    Ok(node.get("$ref").is_none() && object::is_object(node)?)
 }
 
 fn array(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {

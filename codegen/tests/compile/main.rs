@@ -15,6 +15,7 @@ mod stub;
 
 mod answers;
 mod behaviour;
+mod moved_aside;
 mod over_http;
 mod round_trips;
 mod routes;

@@ -10,9 +10,11 @@ use crate::positive;
 fn operations(document: &Value) -> BTreeSet<String> {
     let paths = document["paths"].as_object().unwrap();
     let mut all = BTreeSet::new();
-    for (path, item) in paths {
+    for (path, item) in paths.iter().filter(|(path, _)| !path.starts_with("x-")) {
         for (method, operation) in item.as_object().unwrap() {
             if let Some(id) = operation.get("operationId") {
+                // Dropshot passes over a slash at the end.
+                let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
                 all.insert(format!("{method} {path} {id}"));
             }
         }

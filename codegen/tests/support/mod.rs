@@ -53,6 +53,10 @@ pub fn generate(kind: &str, path: &Path) -> Vec<(PathBuf, Vec<File>)> {
 /// Compares with what is kept, or with `CODEGEN_UPDATE=1` keeps what was generated. Returns what differs.
 pub fn compare(folder: &Path, files: &[File]) -> Vec<String> {
     if std::env::var_os("CODEGEN_UPDATE").is_some() {
+        // The fixtures' folders are the tests' own, with a marker or without.
+        if folder.exists() && !folder.join(output::MARKER).exists() {
+            std::fs::remove_dir_all(folder).unwrap();
+        }
         output::write(folder, files).unwrap();
     }
     output::differences(folder, files)

@@ -1,9 +1,8 @@
 //! What generated code expects of a server, as small as it compiles.
 
-use codegen::emit::File;
+use codegen::emit::{File, operation_type};
 use codegen::model::{Api, BodyContent, Operation};
-use heck::ToUpperCamelCase;
-use quote::{format_ident, quote};
+use quote::quote;
 
 /// The module of a fixture, beside its `server`: re-exports of the common stubs, and a handler for each operation.
 pub fn files(api: &Api, has_client: bool) -> Vec<File> {
@@ -16,7 +15,7 @@ pub fn files(api: &Api, has_client: bool) -> Vec<File> {
         }
     }
     let endpoints = tags.iter().map(|(_, operations)| {
-        let handlers = operations.iter().map(|operation| handler(operation));
+        let handlers = operations.iter().map(|operation| handler(api, operation));
         match &operations[0].tag {
             Some(tag) => quote! { pub mod #tag { #(#handlers)* } },
             None => quote! { #(#handlers)* },
@@ -51,9 +50,8 @@ pub fn files(api: &Api, has_client: bool) -> Vec<File> {
     }]
 }
 
-fn handler(operation: &Operation) -> proc_macro2::TokenStream {
+fn handler(api: &Api, operation: &Operation) -> proc_macro2::TokenStream {
     let name = &operation.ident;
-    let camel = operation.id.to_upper_camel_case();
     let mut arguments = Vec::new();
     for (fields, suffix) in [
         (&operation.path_parameters, "Path"),
@@ -61,7 +59,7 @@ fn handler(operation: &Operation) -> proc_macro2::TokenStream {
         (&operation.header_parameters, "Headers"),
     ] {
         if !fields.is_empty() {
-            let ty = format_ident!("{camel}{suffix}");
+            let ty = operation_type(api, operation, suffix);
             arguments.push(quote! { _: types::#ty });
         }
     }
@@ -69,7 +67,7 @@ fn handler(operation: &Operation) -> proc_macro2::TokenStream {
         arguments.push(match &body.content {
             BodyContent::Json(ident) => quote! { _: types::#ident },
             BodyContent::Form(_) => {
-                let ty = format_ident!("{camel}Form");
+                let ty = operation_type(api, operation, "Form");
                 quote! { _: types::#ty }
             }
             BodyContent::Bytes => quote! { _: dropshot::UntypedBody },
@@ -83,7 +81,7 @@ fn handler(operation: &Operation) -> proc_macro2::TokenStream {
     }
     let is_typed = arguments.iter().any(|argument| argument.to_string().contains("types"));
     let types = is_typed.then(|| quote! { types, });
-    let response = format_ident!("{camel}Response");
+    let response = operation_type(api, operation, "Response");
     // From the handler's module up to the fixture's: past `endpoints`, and the tag's module.
     let up = match operation.tag {
         Some(_) => quote! { super::super::super },

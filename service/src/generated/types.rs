@@ -727,15 +727,15 @@ pub struct MeasurementRequest {
 codegen_runtime::read_object!(MeasurementRequest);
 mod measurement_request_reading {
     use super::*;
-    struct MeasuredAt(DateTime<Utc>);
-    impl<'de> Deserialize<'de> for MeasuredAt {
+    struct Read_measured_at(DateTime<Utc>);
+    impl<'de> Deserialize<'de> for Read_measured_at {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let value: Result<DateTime<Utc>, D::Error> = body::date_time(deserializer);
-            value.map(MeasuredAt)
+            value.map(Read_measured_at)
         }
     }
-    struct ExternalId(String);
-    impl<'de> Deserialize<'de> for ExternalId {
+    struct Read_external_id(String);
+    impl<'de> Deserialize<'de> for Read_external_id {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let value: Result<String, D::Error> = {
                 static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
@@ -749,11 +749,11 @@ mod measurement_request_reading {
                     },
                 )
             };
-            value.map(ExternalId)
+            value.map(Read_external_id)
         }
     }
-    struct DeviceSerial(String);
-    impl<'de> Deserialize<'de> for DeviceSerial {
+    struct Read_device_serial(String);
+    impl<'de> Deserialize<'de> for Read_device_serial {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let value: Result<String, D::Error> = {
                 static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
@@ -766,7 +766,7 @@ mod measurement_request_reading {
                     },
                 )
             };
-            value.map(DeviceSerial)
+            value.map(Read_device_serial)
         }
     }
     pub(super) fn branch_code<'de, D: Deserializer<'de>>(
@@ -800,19 +800,19 @@ mod measurement_request_reading {
     pub(super) fn measured_at<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
-        body::optional::<_, MeasuredAt>(deserializer, false)
+        body::optional::<_, Read_measured_at>(deserializer, false)
             .map(|value| value.map(|value| value.0))
     }
     pub(super) fn external_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional::<_, ExternalId>(deserializer, false)
+        body::optional::<_, Read_external_id>(deserializer, false)
             .map(|value| value.map(|value| value.0))
     }
     pub(super) fn device_serial<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional::<_, DeviceSerial>(deserializer, false)
+        body::optional::<_, Read_device_serial>(deserializer, false)
             .map(|value| value.map(|value| value.0))
     }
     pub(super) fn measurements<'de, D: Deserializer<'de>>(

@@ -1,0 +1,340 @@
+//! What the generator makes of a place in a document.
+
+use std::fmt::Display;
+
+use codegen_runtime::{NumberRules, Pattern};
+use serde_json::Value;
+use syn::ext::IdentExt;
+
+use crate::emit::{operation_type, rust_text};
+use crate::load::Document;
+use crate::model::{
+    Api, BodyContent, Field, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type, TypeDefinition,
+};
+use crate::refusals::{all, skipping};
+use crate::{Problem, model};
+
+/// Says what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why nothing is.
+///
+/// # Errors
+/// When nothing stands there.
+pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
+    let pointer = match pointer.strip_prefix('/') {
+        Some(rest) => format!("#/{rest}"),
+        None => pointer.to_string(),
+    };
+    let value = document
+        .value
+        .pointer(pointer.trim_start_matches('#'))
+        .filter(|_| pointer.starts_with('#'));
+    let Some(value) = value else {
+        return Err(document
+            .positions
+            .locate(&document.path, nothing_there(document, &pointer)));
+    };
+    let place = document
+        .positions
+        .locate(&document.path, Problem::refused(&pointer, ""));
+    let mut lines = vec![place.to_string().trim_end_matches(": ").to_string()];
+    if let Some(Value::String(target)) = value.get("$ref") {
+        lines.push(format!("refers to {target}"));
+    }
+    let problems = all(document, false);
+    let refused: Vec<String> = problems
+        .iter()
+        .filter(|problem| matches!(problem, Problem::Refused { pointer: at, .. } if within(at, &pointer) || within(&pointer, at)))
+        .map(|problem| format!("refused: {problem}"))
+        .collect();
+    let api = match problems.is_empty() {
+        true => model(document),
+        false => skipping(document, false).and_then(|(rest, _)| model(&rest)),
+    };
+    match api.as_ref().ok().and_then(|api| found(api, &pointer)) {
+        Some((at, made)) => {
+            if at != pointer {
+                lines.push(format!("nothing of its own is generated for it; it is part of {at}:"));
+            }
+            lines.extend(made);
+        }
+        None if refused.is_empty() => lines.push("nothing is generated for it".into()),
+        None => {}
+    }
+    lines.extend(refused);
+    Ok(lines.join("\n"))
+}
+
+fn nothing_there(document: &Document, pointer: &str) -> Problem {
+    let mut around = pointer;
+    while let Some((before, _)) = around.rsplit_once('/') {
+        around = before;
+        if let Some(value) = document.value.pointer(around.trim_start_matches('#')) {
+            let members = value
+                .as_object()
+                .map(|members| members.keys().map(String::as_str).collect::<Vec<_>>());
+            let members = members.unwrap_or_default().join(", ");
+            return Problem::refused(around, format!("{pointer} is not in the document; here are: {members}"));
+        }
+    }
+    let reason = format!("`{pointer}` must be a JSON pointer, such as #/components/schemas/Pet or #/paths/~1pets/get");
+    Problem::refused("#", reason)
+}
+
+fn within(inner: &str, outer: &str) -> bool {
+    inner
+        .strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What is generated for the innermost place around `pointer` for which something is, and that place.
+fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
+    let mut best: Option<(String, Vec<String>)> = None;
+    let mut consider = |at: &str, lines: &dyn Fn() -> Vec<String>| {
+        let nearer = best.as_ref().is_none_or(|(known, _)| at.len() > known.len());
+        if within(pointer, at) && nearer {
+            best = Some((at.to_string(), lines()));
+        }
+    };
+    for definition in &api.types {
+        if let Shape::Struct(object) = &definition.shape {
+            for one in &object.fields {
+                consider(&one.pointer, &|| {
+                    field(one, &format!("`{}`", definition.ident.unraw()), api)
+                });
+            }
+        }
+    }
+    for operation in &api.operations {
+        for (fields, suffix) in [
+            (&operation.path_parameters, "Path"),
+            (&operation.query_parameters, "Query"),
+            (&operation.header_parameters, "Headers"),
+        ] {
+            let owner = operation_type(api, operation, suffix);
+            for one in fields {
+                let parameter = one.pointer.strip_suffix("/schema").unwrap_or(&one.pointer);
+                consider(parameter, &|| field(one, &format!("`{owner}`"), api));
+            }
+        }
+        if let Some(BodyContent::Form(form)) = operation.body.as_ref().map(|body| &body.content) {
+            let owner = operation_type(api, operation, "Form");
+            for one in &form.fields {
+                consider(&one.pointer, &|| field(one, &format!("`{owner}`"), api));
+            }
+        }
+        consider(&operation.pointer, &|| function(operation, api));
+    }
+    for definition in &api.types {
+        consider(&definition.pointer, &|| named(definition));
+    }
+    best
+}
+
+fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
+    let mut lines = vec![format!(
+        "field `{}` of {owner}: `{}`",
+        field.ident,
+        rust_text(&field.ty, field.is_option())
+    )];
+    let presence = match (field.required, field.nullable, &field.default) {
+        _ if field.one_way == Some(OneWay::Responses) => {
+            "only responses have it: requests may leave it out".to_string()
+        }
+        (true, false, _) => "it must be there, and not be null".to_string(),
+        (true, true, _) => "it must be there, and may be null".to_string(),
+        (false, _, Some(default)) => format!("left out, it is {default}"),
+        (false, true, None) => "it may be left out or null".to_string(),
+        (false, false, None) => "it may be left out, but not be null".to_string(),
+    };
+    lines.push(presence);
+    if field.one_way == Some(OneWay::Requests) {
+        lines.push("only requests have it: responses are written without".into());
+    }
+    lines.extend(rules(&field.ty));
+    if let Type::Named(ident) = &field.ty
+        && let Some(definition) = api.types.iter().find(|definition| definition.ident == *ident)
+    {
+        lines.extend(named(definition));
+    }
+    lines
+}
+
+fn named(definition: &TypeDefinition) -> Vec<String> {
+    let ident = definition.ident.unraw();
+    let mut lines = match &definition.shape {
+        Shape::Struct(object) => {
+            let mut lines = vec![format!("struct `types::{ident}`:")];
+            lines.extend(
+                object
+                    .fields
+                    .iter()
+                    .map(|field| format!("    {}: {}", field.ident, rust_text(&field.ty, field.is_option()))),
+            );
+            lines.push(match &object.others {
+                Others::Ignored => "other members are passed over".into(),
+                Others::Refused => "other members are refused".into(),
+                Others::Kept(field) => format!("other members are kept in `{}`", field.ident),
+            });
+            lines
+        }
+        Shape::Enum(of) => {
+            let all: Vec<String> = of
+                .variants
+                .iter()
+                .map(|it| format!("{} ({:?})", it.ident.unraw(), it.value))
+                .collect();
+            vec![format!("enum `types::{ident}`: {}", all.join(", "))]
+        }
+        Shape::Union(union) => {
+            let all = union
+                .alternatives
+                .iter()
+                .map(|it| format!("{} ({})", it.ident.unraw(), it.values.join(", ")));
+            let all: Vec<String> = all.collect();
+            let apart = match &union.tagging {
+                Tagging::Member(tag) => format!("told apart by `{tag}`"),
+                Tagging::Name => "told apart by its text or the name of its only member".into(),
+                Tagging::Value { exclusive: true } => "the one that the value fits".into(),
+                Tagging::Value { exclusive: false } => "the first that the value fits".into(),
+            };
+            vec![format!("enum `types::{ident}`, {apart}: {}", all.join(", "))]
+        }
+        Shape::Newtype(ty) => {
+            let mut lines = vec![format!("newtype `types::{ident}` of `{}`", rust_text(ty, false))];
+            lines.extend(rules(ty));
+            lines
+        }
+    };
+    lines.push(
+        match (definition.in_requests, definition.in_responses) {
+            (true, true) => "read in requests and written in responses",
+            (true, false) => "read in requests",
+            (false, true) => "written in responses",
+            (false, false) => "not generated for its own sake: no operation uses it",
+        }
+        .into(),
+    );
+    lines
+}
+
+fn function(operation: &Operation, api: &Api) -> Vec<String> {
+    let place = match &operation.tag {
+        Some(tag) => format!("{tag}::{}", operation.ident),
+        None => operation.ident.to_string(),
+    };
+    let mut lines = vec![format!(
+        "{} {}: `endpoints::{place}::handle`, which is given",
+        operation.method, operation.path
+    )];
+    for (fields, name, suffix) in [
+        (&operation.path_parameters, "path", "Path"),
+        (&operation.query_parameters, "query", "Query"),
+        (&operation.header_parameters, "headers", "Headers"),
+    ] {
+        if !fields.is_empty() {
+            lines.push(format!("    {name}: types::{}", operation_type(api, operation, suffix)));
+        }
+    }
+    if let Some(body) = &operation.body {
+        lines.push(match &body.content {
+            BodyContent::Json(ident) => format!("    body: types::{}", ident.unraw()),
+            BodyContent::Form(_) => format!("    body: types::{}", operation_type(api, operation, "Form")),
+            BodyContent::Bytes => "    body: the bytes as they are".into(),
+        });
+        if body.raw {
+            lines.push("    raw: the exact bytes of the body".into());
+        }
+    }
+    if operation.websocket {
+        lines.push("    upgrade: the connection, to become a websocket".into());
+    }
+    lines.push(format!(
+        "and answers `responses::{}`:",
+        operation_type(api, operation, "Response")
+    ));
+    for success in &operation.successes {
+        let content = match &success.content {
+            ResponseContent::Empty => "nothing".to_string(),
+            ResponseContent::Json(ident, _) => format!("types::{}", ident.unraw()),
+            ResponseContent::Bytes(media_type) => media_type.clone(),
+            ResponseContent::Upgraded => "a websocket".to_string(),
+            ResponseContent::Whole => "the response as the handler builds it".to_string(),
+        };
+        let status = success
+            .status
+            .map_or("any status".to_string(), |status| status.to_string());
+        lines.push(format!("    {status}: {content}"));
+    }
+    lines
+}
+
+/// The rules that are checked while a value is read, one a line.
+fn rules(ty: &Type) -> Vec<String> {
+    let of_items = |items: &Type| {
+        rules(items)
+            .into_iter()
+            .map(|rule| format!("each item {rule}"))
+            .collect::<Vec<_>>()
+    };
+    let own = match ty {
+        Type::String(rules) => vec![
+            plain("minLength", rules.min_length.as_ref()),
+            plain("maxLength", rules.max_length.as_ref()),
+            plain("pattern", rules.pattern.as_ref().map(Pattern::text).as_ref()),
+            rules
+                .format
+                .map(|format| format!("checked: must be {}", format.expected())),
+        ],
+        Type::Integer { rules, .. } => numbers(rules),
+        Type::Number(rules) => numbers(rules),
+        Type::Array { items, rules } => {
+            let own = [
+                plain("minItems", rules.min_items.as_ref()),
+                plain("maxItems", rules.max_items.as_ref()),
+                rules.unique_items.then(|| "checked: uniqueItems".to_string()),
+            ];
+            own.into_iter().chain(of_items(items).into_iter().map(Some)).collect()
+        }
+        Type::Map { values, rules } => {
+            let own = [
+                plain("minProperties", rules.min_properties.as_ref()),
+                plain("maxProperties", rules.max_properties.as_ref()),
+                plain("x-key-pattern", rules.key_pattern.as_ref().map(Pattern::text).as_ref()),
+            ];
+            own.into_iter().chain(of_items(values).into_iter().map(Some)).collect()
+        }
+        Type::Nullable(inner) | Type::Boxed(inner) => return rules(inner),
+        Type::Decimal { places } => vec![Some(format!("checked: at most {places} decimal places"))],
+        Type::ExactNumber { max_significant_digits } => {
+            vec![Some(format!(
+                "checked: at most {max_significant_digits} significant digits"
+            ))]
+        }
+        Type::DateTime
+        | Type::Date
+        | Type::Bytes
+        | Type::Uuid
+        | Type::Boolean
+        | Type::Null
+        | Type::Never
+        | Type::Named(_)
+        | Type::Any => Vec::new(),
+    };
+    own.into_iter().flatten().collect()
+}
+
+fn numbers<T: Display>(rules: &NumberRules<T>) -> Vec<Option<String>> {
+    let bound = |name: &str, bound: &Option<(T, bool)>| {
+        let (value, exclusive) = bound.as_ref()?;
+        let but = if *exclusive { ", exclusive" } else { "" };
+        Some(format!("checked: {name} {value}{but}"))
+    };
+    vec![
+        bound("minimum", &rules.minimum),
+        bound("maximum", &rules.maximum),
+        plain("multipleOf", rules.multiple_of.as_ref()),
+    ]
+}
+
+fn plain<T: Display>(name: &str, value: Option<&T>) -> Option<String> {
+    value.map(|value| format!("checked: {name} {value}"))
+}

@@ -1,0 +1,87 @@
+//! Replacing a refused place by something that is never refused.
+
+use serde_json::{Map, Value, json};
+
+/// Replaces or removes what stands at `pointer`; `false` when nothing stands there that could be.
+pub fn replace(document: &mut Value, pointer: &str) -> bool {
+    let tokens: Vec<&str> = pointer.trim_start_matches('#').split('/').skip(1).collect();
+    let Some((last, before)) = tokens.split_last() else {
+        return false;
+    };
+    let around = before.iter().fold(String::new(), |around, token| around + "/" + token);
+    let Some(parent) = document.pointer_mut(&around) else {
+        return false;
+    };
+    let name = last.replace("~1", "/").replace("~0", "~");
+    let harmless = harmless(&tokens, parent, &name);
+    match parent {
+        Value::Object(members) => match harmless {
+            Some(harmless) => members.insert(name, harmless).is_some(),
+            None => members.shift_remove(&name).is_some(),
+        },
+        // Other items' places must stay what they are.
+        Value::Array(items) => match (last.parse::<usize>(), harmless) {
+            (Ok(index), Some(harmless)) if index < items.len() => {
+                items[index] = harmless;
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// What is put at a place; `None` where leaving it out is harmless.
+fn harmless(tokens: &[&str], parent: &Value, name: &str) -> Option<Value> {
+    let around = tokens.len().checked_sub(2).map_or("", |index| tokens[index]);
+    let is_properties = tokens
+        .len()
+        .checked_sub(3)
+        .is_some_and(|index| tokens[index] == "properties");
+    match tokens {
+        ["components", "schemas", _] => return Some(json!({})),
+        ["components", "parameters", _] => return Some(parameter(parent.get(name))),
+        ["components", "requestBodies", _] => return Some(json!({ "required": true, "content": bytes() })),
+        ["components", "responses", _] => return Some(json!({ "description": "" })),
+        ["info", "title" | "version"] => return Some("0".into()),
+        ["paths", _, _, "responses"] => return Some(json!({ "204": { "description": "" } })),
+        ["paths", _, _, "operationId"] => {
+            let place = tokens.concat().to_lowercase();
+            let place = place.replace(|it: char| !it.is_ascii_alphanumeric(), "");
+            return Some(format!("refused_{place}").into());
+        }
+        _ => {}
+    }
+    if is_properties {
+        // A keyword of a member, whatever the member is called.
+        return None;
+    }
+    match (around, name) {
+        ("properties" | "allOf", _) | (_, "items" | "additionalProperties") => Some(json!({})),
+        ("parameters", _) => Some(parameter(
+            parent.get(name).or_else(|| parent.get(name.parse::<usize>().ok()?)),
+        )),
+        ("enum", _) => Some(format!("refused {name}").into()),
+        ("tags", _) => Some("refused".into()),
+        (_, "schema") if parent.get("in").is_some() => Some(json!({ "type": "string" })),
+        (_, "schema") => Some(json!({})),
+        (_, "content") => Some(bytes()),
+        _ => None,
+    }
+}
+
+/// A parameter of text, at the same place under the same name.
+fn parameter(refused: Option<&Value>) -> Value {
+    let mut new = Map::new();
+    let text = |key: &str| refused.and_then(|refused| refused.get(key)).and_then(Value::as_str);
+    let location = text("in").filter(|place| ["path", "query", "header"].contains(place));
+    new.insert("in".into(), location.unwrap_or("query").into());
+    new.insert("name".into(), text("name").unwrap_or("refused").into());
+    new.insert("required".into(), (location == Some("path")).into());
+    new.insert("schema".into(), json!({ "type": "string" }));
+    new.into()
+}
+
+fn bytes() -> Value {
+    json!({ "application/octet-stream": {} })
+}

@@ -1,0 +1,171 @@
+//! A document without the operations that cannot be generated.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::all;
+use crate::Problem;
+use crate::load::Document;
+use crate::node::escaped;
+
+/// An operation that is left out, and the first reason why.
+#[derive(Debug)]
+pub struct Left {
+    /// The method in capitals.
+    pub method: String,
+    /// The path.
+    pub path: String,
+    /// `operationId`, where there is one.
+    pub id: Option<String>,
+    /// Why.
+    pub why: String,
+}
+
+/// How often leaving out may show something else: each round leaves something out.
+const ROUNDS: usize = 20;
+
+/// Leaves out what cannot be generated, with every operation and schema that needs it.
+///
+/// # Errors
+/// A refusal that belongs to no operation and no component, or of which nothing is rid by leaving out.
+pub fn skipping(document: &Document, for_client: bool) -> Result<(Document, Vec<Left>), Problem> {
+    let mut document = document.clone();
+    let mut left = Vec::new();
+    for _ in 0..ROUNDS {
+        let problems = all(&document, for_client);
+        if problems.is_empty() {
+            return Ok((document, left));
+        }
+        let refused: Vec<(&str, String)> = problems
+            .iter()
+            .filter_map(|problem| match problem {
+                Problem::Refused { pointer, .. } => Some((pointer.as_str(), problem.to_string())),
+                _ => None,
+            })
+            .collect();
+        if !leave_out(&mut document.value, &refused, &mut left) {
+            return Err(problems
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Problem::refused("#", "nothing is left")));
+        }
+    }
+    Err(Problem::refused(
+        "#",
+        "leaving operations out does not end; mend the document",
+    ))
+}
+
+/// Removes each operation and component that holds or needs a refused place; `false` when there was none.
+fn leave_out(document: &mut Value, refused: &[(&str, String)], left: &mut Vec<Left>) -> bool {
+    let uses = uses(document);
+    let why = |pointer: &str| -> Option<&String> {
+        let reached = reached(pointer, &uses);
+        let holds = |place: &str| reached.iter().any(|holder| within(place, holder));
+        refused.iter().find(|(place, _)| holds(place)).map(|(_, why)| why)
+    };
+    let mut removed = Vec::new();
+    for (path, item) in members(document.get("paths")) {
+        let at = format!("#/paths/{}", escaped(path));
+        let shared = why(&format!("{at}/parameters"));
+        let here = refused.iter().find(|(place, _)| *place == at).map(|(_, why)| why);
+        for (member, value) in members(Some(item)) {
+            let pointer = format!("{at}/{}", escaped(member));
+            if member == "parameters" {
+                continue;
+            }
+            let Some(why) = why(&pointer).or(shared).or(here) else {
+                continue;
+            };
+            if value.get("responses").is_some() || value.get("operationId").is_some() {
+                left.push(Left {
+                    method: member.to_uppercase(),
+                    path: path.clone(),
+                    id: value.get("operationId").and_then(Value::as_str).map(str::to_string),
+                    why: why.clone(),
+                });
+            }
+            removed.push(pointer);
+        }
+    }
+    for (kind, list) in members(document.get("components")) {
+        for (name, _) in members(Some(list)) {
+            let pointer = format!("#/components/{kind}/{}", escaped(name));
+            if why(&pointer).is_some() {
+                removed.push(pointer);
+            }
+        }
+    }
+    for pointer in &removed {
+        remove(document, pointer);
+    }
+    if let Some(Value::Object(paths)) = document.get_mut("paths") {
+        let serves =
+            |item: &Value| members(Some(item)).any(|(_, member)| member.is_object()) || item.get("$ref").is_some();
+        paths.retain(|path, item| path.starts_with("x-") || serves(item));
+    }
+    !removed.is_empty()
+}
+
+fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    value.and_then(Value::as_object).into_iter().flatten()
+}
+
+fn within(place: &str, holder: &str) -> bool {
+    place
+        .strip_prefix(holder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn remove(document: &mut Value, pointer: &str) {
+    if let Some((around, last)) = pointer.trim_start_matches('#').rsplit_once('/')
+        && let Some(Value::Object(members)) = document.pointer_mut(around)
+    {
+        members.shift_remove(&last.replace("~1", "/").replace("~0", "~"));
+    }
+}
+
+/// What each operation, list of parameters and component refers to.
+fn uses(document: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all = BTreeMap::new();
+    for first in ["paths", "components"] {
+        for (outer, list) in members(document.get(first)) {
+            for (inner, value) in members(Some(list)) {
+                let mut found = BTreeSet::new();
+                references(value, &mut found);
+                all.insert(format!("#/{first}/{}/{}", escaped(outer), escaped(inner)), found);
+            }
+        }
+    }
+    all
+}
+
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get("$ref") {
+                // What stands deeper belongs to its component.
+                let parts: Vec<&str> = reference.splitn(5, '/').take(4).collect();
+                found.insert(parts.join("/"));
+            }
+            members.values().for_each(|member| references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+/// The place itself and everything it refers to, directly or not.
+fn reached(pointer: &str, uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
+    let mut reached = BTreeSet::from([pointer.to_string()]);
+    let mut next = vec![pointer.to_string()];
+    while let Some(place) = next.pop() {
+        for other in uses.get(&place).into_iter().flatten() {
+            if reached.insert(other.clone()) {
+                next.push(other.clone());
+            }
+        }
+    }
+    reached
+}

@@ -1,0 +1,84 @@
+//! What the command says of what it found, and of how far it is.
+
+use std::path::Path;
+
+use codegen::Problem;
+use codegen::refusals::{Group, Left, groups};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The step in hand, on a terminal, for as long as it takes.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Nothing is shown before the first step, nor where nobody watches.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        Progress(bar)
+    }
+
+    /// Another step begins.
+    pub fn step(&self, what: impl Into<String>) {
+        self.0.set_message(what.into());
+    }
+
+    /// The last step has ended: the line goes.
+    pub fn done(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Tells refusals: every place by cause with `all`, else the first place and the causes of the others.
+pub fn refused(mut problems: Vec<Problem>, spec: &Path, all: bool) {
+    let count = problems.len();
+    if all {
+        let groups = groups(problems);
+        eprintln!(
+            "error: {} in {}, of {}",
+            refusals(count),
+            spec.display(),
+            causes(groups.len())
+        );
+        for Group { cause, problems } in &groups {
+            eprintln!("\n{} × {cause}", problems.len());
+            for problem in problems {
+                eprintln!("    {problem}");
+            }
+        }
+        eprintln!("\n`--skip-unsupported` leaves these operations out and generates the others");
+        return;
+    }
+    let others = problems.split_off(1.min(count));
+    for problem in &problems {
+        eprintln!("error: {problem}");
+    }
+    if others.is_empty() {
+        return;
+    }
+    let groups = groups(others);
+    eprintln!("and {} more, of {}:", refusals(count - 1), causes(groups.len()));
+    for Group { cause, problems } in &groups {
+        eprintln!("{:6} × {cause}", problems.len());
+    }
+    eprintln!("`--all` lists every place, `--skip-unsupported` leaves these operations out and generates the others");
+}
+
+/// Tells which operations were left out, and how many are left.
+pub fn left_out(left: &[Left], remaining: usize) {
+    for Left { method, path, id, why } in left {
+        let id = id.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
+        eprintln!("left out: {method} {path}{id}: {why}");
+    }
+    eprintln!("{} of {} operations are left out", left.len(), left.len() + remaining);
+}
+
+fn refusals(count: usize) -> String {
+    format!("{count} refusal{}", if count == 1 { "" } else { "s" })
+}
+
+fn causes(count: usize) -> String {
+    format!("{count} cause{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,167 @@
+//! A crate around generated code that serves from the first day.
+
+use std::path::{Path, PathBuf};
+
+use super::{Plan, Template};
+use crate::Problem;
+use crate::emit::{self, Dispatch, Root};
+use crate::load::Document;
+use crate::model::Api;
+use crate::output;
+
+/// Where the crate gets `codegen-runtime` from.
+#[derive(Clone, Debug)]
+pub enum Runtime {
+    /// A folder.
+    Path(PathBuf),
+    /// The registry, in this generator's version.
+    Published,
+}
+
+impl Runtime {
+    /// The folder beside this generator's sources, while it is there, else the registry.
+    pub fn usual() -> Self {
+        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
+        match beside.join("Cargo.toml").exists() {
+            true => Runtime::Path(beside),
+            false => Runtime::Published,
+        }
+    }
+
+    fn dependency(&self) -> Result<String, Problem> {
+        let Runtime::Path(path) = self else {
+            return Ok(format!("\"{}\"", env!("CARGO_PKG_VERSION")));
+        };
+        let whole = std::fs::canonicalize(path).map_err(|source| Problem::Io {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(format!("{{ path = {:?} }}", whole.display().to_string()))
+    }
+}
+
+macro_rules! files {
+    ($($path:literal => $template:literal,)*) => {
+        &[$(($path, include_str!(concat!("../../templates/crate/", $template)))),*]
+    };
+}
+
+const OF_THE_CRATE: &[(&str, &str)] = files! {
+    ".gitignore" => "gitignore.template",
+    "Cargo.toml" => "Cargo.toml.template",
+    "README.md" => "README.md.template",
+    "src/context.rs" => "src/context.rs.template",
+    "src/error.rs" => "src/error.rs.template",
+    "src/front_door.rs" => "src/front_door.rs.template",
+    "src/lib.rs" => "src/lib.rs.template",
+    "src/main.rs" => "src/main.rs.template",
+    "src/endpoints/mod.rs" => "src/endpoints/mod.rs.template",
+    "tests/serving.rs" => "tests/serving.rs.template",
+};
+
+const OF_EACH_OPERATION: &[(&str, &str)] = files! {
+    "src/endpoints/{tag}/mod.rs.template" => "src/endpoints/{tag}/mod.rs.template",
+    "src/endpoints/{tag}/{operation}.rs.template" => "src/endpoints/{tag}/{operation}.rs.template",
+    "src/endpoints/mod.rs.lines" => "src/endpoints/mod.rs.lines",
+    "src/endpoints/{tag}/mod.rs.lines" => "src/endpoints/{tag}/mod.rs.lines",
+};
+
+const RAW_BODY: &str = "
+/// The exact bytes of the request's body.
+///
+/// # Errors
+/// 501, until the front door keeps them.
+pub fn raw_body() -> Result<Vec<u8>, ApiError> {
+    Err(ApiError::not_written(\"front_door::raw_body\"))
+}";
+
+/// The templates of an operation's files in such a crate.
+pub fn operation_templates() -> Vec<Template> {
+    OF_EACH_OPERATION
+        .iter()
+        .map(|(path, text)| Template {
+            path: (*path).to_string(),
+            text: (*text).to_string(),
+        })
+        .collect()
+}
+
+/// Writes a crate into `folder`, which must not be there or be empty; returns what was written. `skip` says that the
+/// document holds more than is generated of it.
+///
+/// # Errors
+/// When the folder holds something, its name is no name of a crate, or something cannot be written.
+pub fn init(
+    folder: &Path,
+    document: &Document,
+    api: &Api,
+    runtime: &Runtime,
+    skip: bool,
+) -> Result<Vec<PathBuf>, Problem> {
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_');
+    if !fits || syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err() {
+        return Err(Problem::Scaffold(format!(
+            "`{name}` is no name of a crate: use letters, digits, `-` and `_`, and begin with a letter"
+        )));
+    }
+    let is_taken = folder.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    if is_taken {
+        return Err(Problem::Scaffold(format!(
+            "{} is not empty; name a folder that is new",
+            folder.display()
+        )));
+    }
+    let spec = match document.path.extension().is_some_and(|extension| extension == "json") {
+        true => "openapi.json",
+        false => "openapi.yaml",
+    };
+    let text = std::fs::read_to_string(&document.path).map_err(|source| Problem::Io {
+        path: document.path.clone(),
+        source,
+    })?;
+    let needs_raw = api
+        .operations
+        .iter()
+        .any(|operation| operation.body.as_ref().is_some_and(|body| body.raw));
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let values = [
+        ("{{crate}}", name.clone()),
+        ("{{module}}", name.replace('-', "_")),
+        ("{{spec}}", spec.to_string()),
+        ("{{skip}}", if skip { " --skip-unsupported" } else { "" }.to_string()),
+        ("{{title}}", one_line(&api.title)),
+        ("{{version}}", one_line(&api.version)),
+        ("{{runtime}}", runtime.dependency()?),
+        (
+            "{{raw_body}}\n",
+            if needs_raw {
+                format!("{RAW_BODY}\n")
+            } else {
+                String::new()
+            },
+        ),
+    ];
+    let mut plan = Plan::new(folder, Dispatch::Dropshot);
+    plan.file(spec, text)?;
+    for (path, template) in OF_THE_CRATE {
+        let text = values
+            .iter()
+            .fold((*template).to_string(), |text, (name, value)| text.replace(name, value));
+        plan.file(path, text)?;
+    }
+    let templates = operation_templates();
+    for operation in &api.operations {
+        plan.operation(&templates, api, operation)?;
+    }
+    let generated = emit::server(api, &Root::default(), Dispatch::Dropshot)?;
+    let mut written: Vec<PathBuf> = plan.write()?.into_iter().map(|(path, _)| path).collect();
+    written.extend(output::write(&folder.join("src/generated"), &generated)?);
+    Ok(written)
+}

@@ -1,0 +1,163 @@
+//! What templates can name of an operation.
+
+use quote::ToTokens;
+use syn::ext::IdentExt;
+
+use crate::emit::{Dispatch, operation_type};
+use crate::model::{Api, BodyContent, Operation};
+
+/// The names and what stands for them.
+pub struct Values {
+    all: Vec<(&'static str, String)>,
+    has_tag: bool,
+}
+
+/// Names of which an operation without tags has none: a template that needs one is passed over.
+const OF_TAGS: [&str; 2] = ["{{tag}}", "{{tag_name}}"];
+
+/// How wide a line may get.
+const WIDTH: usize = 100;
+
+impl Values {
+    pub fn of(api: &Api, operation: &Operation, dispatch: Dispatch) -> Self {
+        let (bytes, raw) = match dispatch {
+            Dispatch::Dropshot => ("dropshot::UntypedBody", "Vec<u8>"),
+            Dispatch::Calls => ("bytes::Bytes", "bytes::Bytes"),
+        };
+        let mut types = Vec::new();
+        let mut arguments = vec![("context", "&Context".to_string()), ("caller", "&Caller".to_string())];
+        for (fields, name, suffix) in [
+            (&operation.path_parameters, "path", "Path"),
+            (&operation.query_parameters, "query", "Query"),
+            (&operation.header_parameters, "headers", "Headers"),
+        ] {
+            if !fields.is_empty() {
+                let ty = operation_type(api, operation, suffix).to_string();
+                arguments.push((name, ty.clone()));
+                types.push(ty);
+            }
+        }
+        if let Some(body) = &operation.body {
+            match &body.content {
+                BodyContent::Json(ident) => {
+                    let plain = ident.unraw().to_string();
+                    // A name that this file needs itself stands with its module.
+                    match crate::emit::is_generated_codes(&plain) {
+                        true => arguments.push(("body", format!("crate::generated::types::{plain}"))),
+                        false => {
+                            arguments.push(("body", plain.clone()));
+                            types.push(plain);
+                        }
+                    }
+                }
+                BodyContent::Form(_) => {
+                    let ty = operation_type(api, operation, "Form").to_string();
+                    arguments.push(("body", ty.clone()));
+                    types.push(ty);
+                }
+                BodyContent::Bytes => arguments.push(("body", bytes.into())),
+            }
+            if body.raw {
+                arguments.push(("raw", raw.into()));
+            }
+        }
+        if operation.websocket {
+            arguments.push(("upgrade", "dropshot::WebsocketUpgrade".into()));
+        }
+        types.sort();
+        let types = match types.as_slice() {
+            [] => String::new(),
+            [one] => format!("use crate::generated::types::{one};"),
+            several => format!("use crate::generated::types::{{{}}};", several.join(", ")),
+        };
+        let summary = operation.docs.lines().next().unwrap_or_default().trim();
+        let summary = match summary {
+            "" => format!("Answers `{} {}`.", operation.method, operation.path),
+            text => text.to_string(),
+        };
+        let response = operation_type(api, operation, "Response").to_string();
+        // Of an answer that the handler builds as a whole, the document has no status.
+        let status = operation.successes.first().and_then(|success| success.status);
+        let status = status.map_or("default".to_string(), |status| status.to_string());
+        let tag = operation.tag.as_ref().map(ToString::to_string).unwrap_or_default();
+        let all = vec![
+            ("arguments", signature(&arguments, "", &response)),
+            ("id", operation.id.clone()),
+            ("method", operation.method.clone()),
+            ("operation", operation.ident.to_token_stream().to_string()),
+            ("path", operation.path.clone()),
+            ("response", response.clone()),
+            ("status", status),
+            ("summary", summary),
+            ("tag", tag),
+            ("tag_name", operation.tags.first().cloned().unwrap_or_default()),
+            ("types", types),
+            ("unused_arguments", signature(&arguments, "_", &response)),
+        ];
+        Values {
+            all,
+            has_tag: operation.tag.is_some(),
+        }
+    }
+
+    /// The path of a template's file.
+    pub fn path(&self, template: &str) -> String {
+        let plain = |name: &str| self.get(name).trim_start_matches("r#").to_string();
+        let tag = match self.has_tag {
+            true => format!("{}/", plain("tag")),
+            false => String::new(),
+        };
+        template
+            .replace("{tag}/", &tag)
+            .replace("{operation}", &plain("operation"))
+    }
+
+    /// The text with everything replaced; the name that is not known otherwise.
+    pub fn text(&self, template: &str) -> Result<String, String> {
+        if !self.has_tag && OF_TAGS.iter().any(|name| template.contains(name)) {
+            return Ok(String::new());
+        }
+        let mut out = String::new();
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((name, after)) = after.split_once("}}") else {
+                break;
+            };
+            if !self.all.iter().any(|(known, _)| *known == name) {
+                return Err(name.to_string());
+            }
+            let value = self.get(name);
+            out += before;
+            out += value;
+            // A line of nothing goes.
+            let is_alone = value.is_empty() && (before.is_empty() || before.ends_with('\n'));
+            rest = if is_alone {
+                after.strip_prefix('\n').unwrap_or(after)
+            } else {
+                after
+            };
+        }
+        Ok(out + rest)
+    }
+
+    fn get(&self, name: &str) -> &str {
+        self.all
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, value)| value)
+    }
+}
+
+/// The arguments of `handle`, in one line or each in its own.
+fn signature(arguments: &[(&str, String)], prefix: &str, response: &str) -> String {
+    let all: Vec<String> = arguments
+        .iter()
+        .map(|(name, ty)| format!("{prefix}{name}: {ty}"))
+        .collect();
+    let line = all.join(", ");
+    let around = "pub async fn handle() -> Result<, ApiError> {".len() + response.len();
+    match line.len() + around <= WIDTH {
+        true => line,
+        false => format!("\n    {},\n", all.join(",\n    ")),
+    }
+}

@@ -1,0 +1,94 @@
+//! What becomes of a place in a document.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use codegen::explain::explain;
+use codegen::load::from_text;
+
+const DOCUMENT: &str = "
+openapi: 3.0.3
+info: {title: T, version: '1'}
+paths:
+  /pets/{id}:
+    put:
+      operationId: put_pet
+      tags: [pets]
+      parameters: [{in: path, name: id, required: true, schema: {type: integer, minimum: 1}}]
+      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+      responses: {'204': {description: done}}
+    get:
+      operationId: get_odd
+      parameters: [{in: path, name: id, required: true, schema: {type: integer, minimum: 1}}]
+      responses: {'200': {description: odd, content: {application/json: {schema: {$ref: '#/components/schemas/Odd'}}}}}
+components:
+  schemas:
+    Pet:
+      type: object
+      required: [name]
+      properties:
+        name: {type: string, minLength: 1, maxLength: 40}
+        kind: {type: string, enum: [cat, dog], default: cat}
+    Odd: {type: object, properties: {any: {not: {type: string}}, fine: {type: string}}}
+    Unused: {type: string}
+";
+
+fn of(pointer: &str) -> String {
+    let document = from_text(Path::new("a.yaml"), DOCUMENT).unwrap();
+    explain(&document, pointer).unwrap_or_else(|problem| format!("error: {problem}"))
+}
+
+#[test]
+fn a_member_has_its_type_its_presence_and_its_rules() {
+    let expected = "a.yaml:22:9: #/components/schemas/Pet/properties/name\nfield `name` of `Pet`: `String`\nit must be there, \
+                    and not be null\nchecked: minLength 1\nchecked: maxLength 40";
+    assert_eq!(of("#/components/schemas/Pet/properties/name"), expected);
+    let expected = "a.yaml:23:9: #/components/schemas/Pet/properties/kind\nfield `kind` of `Pet`: `PetKind`\nleft out, it is \
+                    \"cat\"\nenum `types::PetKind`: Cat (\"cat\"), Dog (\"dog\")\nread in requests";
+    assert_eq!(of("/components/schemas/Pet/properties/kind"), expected);
+}
+
+#[test]
+fn a_keyword_belongs_to_what_is_around_it() {
+    let text = of("#/components/schemas/Pet/properties/name/maxLength");
+    assert!(
+        text.contains("it is part of #/components/schemas/Pet/properties/name:"),
+        "{text}"
+    );
+    assert!(text.contains("checked: maxLength 40"), "{text}");
+}
+
+#[test]
+fn an_operation_has_its_handler_what_it_is_given_and_what_it_answers() {
+    let expected = "a.yaml:6:5: #/paths/~1pets~1{id}/put\nPUT /pets/{id}: `endpoints::pets::put_pet::handle`, which is \
+                    given\n    path: types::PutPetPath\n    body: types::Pet\nand answers \
+                    `responses::PutPetResponse`:\n    204: nothing";
+    assert_eq!(of("#/paths/~1pets~1{id}/put"), expected);
+    let parameter = of("#/paths/~1pets~1{id}/put/parameters/0");
+    assert!(parameter.contains("field `id` of `PutPetPath`: `i64`"), "{parameter}");
+}
+
+#[test]
+fn what_is_refused_says_why_also_where_only_a_part_of_it_is() {
+    let reason = "refused: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is supported only as `not: {}`, \
+         which no value is; name one type";
+    for pointer in [
+        "#/components/schemas/Odd/properties/any/not",
+        "#/components/schemas/Odd/properties/any",
+        "#/components/schemas/Odd",
+    ] {
+        assert!(of(pointer).ends_with(reason), "{}", of(pointer));
+    }
+    assert!(!of("#/components/schemas/Odd/properties/fine").contains("refused"));
+}
+
+#[test]
+fn what_nothing_uses_and_what_is_not_there_are_told() {
+    assert!(of("#/components/schemas/Unused").contains("no operation uses it"));
+    assert_eq!(
+        of("#/components/schemas/Pot"),
+        "error: a.yaml:17:3: #/components/schemas: #/components/schemas/Pot is not in the document; here are: Pet, Odd, Unused"
+    );
+    assert!(of("Pet").contains("must be a JSON pointer"), "{}", of("Pet"));
+}

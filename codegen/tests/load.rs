@@ -1,0 +1,75 @@
+//! Reading documents: what JSON and YAML allow is read, and no text brings the reader down.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use codegen::load::{Document, from_text};
+
+fn read(text: &str) -> Result<Document, String> {
+    from_text(Path::new("a"), text).map_err(|problem| problem.to_string())
+}
+
+fn refused(text: &str) -> String {
+    read(text).unwrap_err()
+}
+
+#[test]
+fn json_is_read_as_json() {
+    let key = "k".repeat(2000);
+    let text = format!(
+        "{{\n\t\"openapi\": \"3.0.3\",\n\t\"info\": {{\"title\": \"\\ud83d\\ude00\", \"version\": \"1\"}},\n\t\"{key}\": {{}}\n}}"
+    );
+    let document = read(&text).unwrap();
+    assert_eq!(document.value["info"]["title"], "\u{1f600}");
+    assert!(document.value[&key].is_object());
+}
+
+#[test]
+fn json_names_the_place_of_an_error_and_of_a_member_that_stands_twice() {
+    assert_eq!(
+        refused("{\"openapi\": \"3.0.3\",\n \"a\": [1, {\"b\": \"}\\\"{\", \"b\": 2}]}"),
+        "a:2:25: #/a/1/b: `b` stands here twice; the first is on line 2"
+    );
+    assert!(refused("{\"openapi\": \"3.0.3\",\n \"a\": [1 2}").starts_with("a:2:"));
+    assert_eq!(
+        refused("{\"openapi\": \"3.1.0\"}"),
+        "a:1:2: #/openapi: OpenAPI 3.0.x is needed, this is 3.1.0"
+    );
+}
+
+#[test]
+fn yaml_in_braces_is_still_yaml() {
+    assert!(read("{openapi: 3.0.3, info: {title: T}}").is_ok());
+}
+
+#[test]
+fn merge_keys_are_merged() {
+    let document = read("openapi: 3.0.3\na: &a {b: 1, c: 2}\nd: {<<: *a, c: 3}\n").unwrap();
+    assert_eq!(document.value["d"], serde_json::json!({ "c": 3, "b": 1 }));
+}
+
+#[test]
+fn documents_that_nest_too_deep_are_refused_with_their_place() {
+    let json = format!("{{\"openapi\": {}", "[".repeat(100_000));
+    let flow = format!("a: {}", "[".repeat(100_000));
+    let block: String = (0..2000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    for text in [json, flow, block] {
+        let problem = refused(&text);
+        assert!(
+            problem.contains("128 deep") || problem.contains("recursion limit"),
+            "{problem}"
+        );
+        assert!(problem.starts_with("a:1"), "{problem}");
+    }
+}
+
+#[test]
+fn aliases_that_multiply_are_refused() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_string();
+    for level in 1..12 {
+        let previous = format!("*a{}", level - 1);
+        text += &format!("a{level}: &a{level} [{}]\n", vec![previous; 9].join(", "));
+    }
+    assert!(refused(&text).contains("repetition limit"), "{}", refused(&text));
+}
