@@ -86,10 +86,15 @@ async fn from_the_signature_on_each_check_comes_before_the_next() {
             .body("no json")
             .header("content-type", "application/json")
     };
+    let nonce = "refused-for-its-keys-limit";
     service
-        .send(signed("POST", NOWHERE))
+        .send(signed("POST", NOWHERE).nonce(nonce))
         .await
         .assert_refused(429, "rate_limited");
+    // It is counted behind its answer; only then does what follows empty the window.
+    service
+        .within_five_seconds(async || service.knows_nonce(&ALLOWLISTED, nonce).await)
+        .await;
     // The key has no scope, the parameter is unknown and the body no JSON.
     let misspelt = format!("{MEASUREMENTS}?verbose=1");
     for (method, target, status, code) in [
