@@ -199,10 +199,6 @@ async fn observed(
             .insert(name, (now - before) as f64 / requests.max(1) as f64);
         results.settled = Some(now);
     }
-    let problem = sample.problem(operation);
-    results
-        .problems
-        .extend(problem.map(|problem| format!("{name}: {problem}")));
     if let Some(before) = recorded {
         let recorded = records(plan.world).await? - before;
         if u64::try_from(recorded) != Ok(sample.acknowledged) {
