@@ -34,6 +34,9 @@ const LARGEST_BATCH: usize = 1_000;
 /// Requests that may wait for a batch; more are turned away with 503.
 const QUEUE: usize = 10_000;
 
+/// The most of them that one key may have, those included that are recorded behind their answers.
+const SHARE: usize = QUEUE / 4;
+
 /// How long one attempt at a batch may take: two of them, one after the other, fit into [`PATIENCE`].
 const ATTEMPT: Duration = Duration::from_millis(800);
 
@@ -148,7 +151,7 @@ struct Waiting {
     digest: Digest,
     /// `None`: nobody waits for the outcome.
     answer: Option<oneshot::Sender<Result<Counted, AdmissionError>>>,
-    _seat: Option<Seat>,
+    _seat: Seat,
 }
 
 impl Waiting {
@@ -207,7 +210,7 @@ impl Admission {
             self.record_behind(key, digest);
             return Ok(standing(counted));
         }
-        match self.windows.enter(&key.id, key.rate_limit, QUEUE / 4) {
+        match self.windows.enter(&key.id, key.rate_limit, SHARE) {
             Entered::Exceeded(counted) => {
                 self.record_behind(key, digest);
                 Ok(standing(counted))
@@ -219,7 +222,7 @@ impl Admission {
                     key_id: key.id.clone(),
                     digest,
                     answer: Some(answer),
-                    _seat: Some(seat),
+                    _seat: seat,
                 };
                 self.queue.try_send(waiting).map_err(|_| AdmissionError::Busy)?;
                 let outcome = tokio::time::timeout(PATIENCE, outcome)
@@ -231,14 +234,18 @@ impl Admission {
     }
 
     fn record_behind(&self, key: &Key, digest: Digest) {
-        let behind = Waiting {
+        let behind = self.windows.seat(&key.id, SHARE).map(|seat| Waiting {
             key_id: key.id.clone(),
             digest,
             answer: None,
-            _seat: None,
-        };
-        if self.queue.try_send(behind).is_err() {
-            tracing::warn!("the admission queue is full; a nonce is kept in this replica's memory only");
+            _seat: seat,
+        });
+        if behind.is_none_or(|behind| self.queue.try_send(behind).is_err()) {
+            tracing::warn!(
+                key_id = &*key.id,
+                "the key's share of the admission queue is full, or all of it: a nonce is kept in this replica's memory only; \
+                 see whether the database keeps up"
+            );
         }
     }
 }

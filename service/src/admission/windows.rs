@@ -80,11 +80,22 @@ impl Windows {
         if window.waiting >= limit.saturating_mul(2).saturating_add(ROOM) || window.waiting as usize >= share {
             return Entered::Crowded;
         }
+        Entered::Seated(self.sit(window, key_id))
+    }
+
+    /// A place for a nonce that is recorded behind its answer; `None` when the key has its `share` of the queue.
+    pub fn seat(&self, key_id: &Arc<str>, share: usize) -> Option<Seat> {
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = window(&mut windows, key_id, Instant::now());
+        ((window.waiting as usize) < share).then(|| self.sit(window, key_id))
+    }
+
+    fn sit(&self, window: &mut Window, key_id: &Arc<str>) -> Seat {
         window.waiting += 1;
-        Entered::Seated(Seat {
+        Seat {
             key_id: key_id.clone(),
             windows: self.0.clone(),
-        })
+        }
     }
 
     /// Learns what the database counted, all replicas together, in the window that ends at `ends_at` or a little later.
@@ -180,6 +191,7 @@ mod tests {
         assert!(seats.iter().all(|entered| matches!(entered, Entered::Seated(_))));
         assert!(matches!(windows.enter(&k, 2, 1_000), Entered::Crowded));
         assert!(matches!(windows.enter(&k, 60, 20), Entered::Crowded), "the share");
+        assert!(windows.seat(&k, 20).is_none() && windows.seat(&k, 21).is_some());
         drop(seats);
         assert!(matches!(windows.enter(&k, 2, 1_000), Entered::Seated(_)));
         windows.learn("k", 2, Instant::now() + Duration::from_secs(30));
