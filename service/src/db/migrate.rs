@@ -112,7 +112,10 @@ mod tests {
 
     use refinery::Migration;
 
+    use std::time::Duration;
+
     use super::*;
+    use crate::db::connection::Connection;
     use crate::embedded_postgres::{EmbeddedPostgres, Options};
 
     async fn cluster() -> (tempfile::TempDir, EmbeddedPostgres) {
@@ -191,7 +194,7 @@ mod tests {
             ..pool::PoolSettings::default()
         };
         let pool = pool::pool(postgres.config(), &settings).unwrap();
-        let only = pool::connection(&pool).await.unwrap();
+        let only = pool.get().await.unwrap();
         for (name, value) in [
             ("statement_timeout", "5s"),
             ("lock_timeout", "3s"),
@@ -201,13 +204,13 @@ mod tests {
             assert_eq!(shown, value, "{name}");
         }
         let started = std::time::Instant::now();
-        let refused = pool::connection(&pool).await;
+        let refused = Connection::take(&pool, Duration::from_secs(5)).await;
         assert!(matches!(
             refused,
             Err(crate::db::DbError::Pool(deadpool_postgres::PoolError::Timeout(_)))
         ));
         assert!(started.elapsed() >= pool::POOL_WAIT);
         drop(only);
-        assert!(pool::connection(&pool).await.is_ok());
+        assert!(Connection::take(&pool, Duration::from_secs(5)).await.is_ok());
     }
 }

@@ -2,15 +2,13 @@
 
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use thiserror::Error;
 use tokio_postgres::{
     Config, NoTls,
     config::{Host, SslMode},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
-
-use super::DbError;
 
 /// How long a request may wait for a connection of a drained pool before it is answered with 503.
 pub const POOL_WAIT: Duration = Duration::from_millis(250);
@@ -109,14 +107,6 @@ pub fn pool(config: Config, settings: &PoolSettings) -> Result<Pool, PoolSetupEr
         .timeouts(timeouts)
         .runtime(Runtime::Tokio1)
         .build()?)
-}
-
-/// A connection from the pool, after a bounded wait.
-///
-/// # Errors
-/// None is free in time, or none can be made.
-pub async fn connection(pool: &Pool) -> Result<Object, DbError> {
-    Ok(pool.get().await?)
 }
 
 /// A connection of its own, outside any pool and without a bound on its statements: for migrations. TLS as in [`pool`].
