@@ -76,18 +76,18 @@ async fn of(wire: &Wire, server: &Server, world: &World, operation: &Operation<'
         return Err(BenchError::Unexpected(format!("{}: {problem}", operation.name)));
     }
     let requests = (sample.acknowledged + sample.others.values().sum::<u64>()).max(1) as f64;
-    // The poll of keys and grants is nobody's request; it is one statement and one round trip each time.
-    let module = |sql: &str| yardsticks::name_of(sql).map(|(module, _)| module);
-    let polls = heard
-        .statements
-        .iter()
-        .filter(|sql| module(sql) == Some("directory::load"))
-        .count() as u64;
+    // The polls of keys and grants, and of reports to render, are nobody's request; each is one statement and one round trip.
+    const POLLS: [&str; 2] = ["directory::load", "renderings"];
+    const ADMISSION: [&str; 2] = ["admission", "admission::nonces"];
     let names: Vec<_> = heard
         .statements
         .iter()
         .filter_map(|sql| yardsticks::name_of(sql))
-        .filter(|(module, _)| !["admission", "directory::load", "admission::nonces"].contains(module))
+        .collect();
+    let polls = names.iter().filter(|(module, _)| POLLS.contains(module)).count() as u64;
+    let names: Vec<_> = names
+        .into_iter()
+        .filter(|(module, _)| !POLLS.contains(module) && !ADMISSION.contains(module))
         .collect();
     Ok(Anatomy {
         statements: (heard.statements.len() as u64 - polls) as f64 / requests,

@@ -5,9 +5,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use deadpool_postgres::Pool;
 use partner_api::db::migrate::migrate;
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
+use partner_api::publishing::{Turn, Worker};
 use partner_api::sandbox;
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::storage::Storage;
@@ -189,9 +191,22 @@ async fn fill(config: &Config, client: &Client, files: &Path) -> Result<(), Benc
         .map_err(|error| BenchError::Unexpected(error.to_string()))?;
     let pool = pool(config.clone(), &PoolSettings::default())?;
     sandbox::seed(&pool, &storage, &master_key, "vip").await?;
+    render(&pool, &storage).await?;
     pool.close();
     client.batch_execute(include_str!("world.sql")).await?;
     Ok(())
+}
+
+/// Draws the PDFs that are waited for, so that no service does while it is measured.
+async fn render(pool: &Pool, storage: &Storage) -> Result<(), BenchError> {
+    let worker = Worker::new(pool.clone(), storage.clone(), 1);
+    loop {
+        match worker.turn().await {
+            Ok(Turn::Rendered { .. } | Turn::Settled(_)) => {}
+            Ok(Turn::Idle) => return Ok(()),
+            other => return Err(BenchError::Unexpected(format!("a PDF: {other:?}"))),
+        }
+    }
 }
 
 fn master_key() -> Result<MasterKey, BenchError> {
