@@ -2,10 +2,10 @@
 //!
 //! A package first goes into a batch with whatever else has arrived ([`batch`]), which finds its branch, answers it if it
 //! was recorded before, and records it if it waits for a report. Only a package for an open report goes on, into the line
-//! of that report ([`reports`]): there one transaction at a time locks the report, and applies all that has come for it
+//! of that report ([`reports`]): a transaction locks as many reports as are free, and applies all that has come for them
 //! meanwhile.
 //!
-//! So the flush of a commit is shared, and nothing uncommitted is held while a lock is waited for: a report that an
+//! So the flush of a commit is shared, and nothing uncommitted is held while a report's lock is waited for: a report that an
 //! inspector keeps locked delays its own packages alone. Every wait ends by this process's clock; a connection that was
 //! given up is closed and never used again. What is unanswered by then is unknown: the partner sends it again, with the
 //! same external id.
@@ -29,7 +29,7 @@ use self::budget::{Budget, Held};
 use self::queue::Queue;
 use self::reports::Reports;
 use crate::db::DbError;
-use crate::db::measurements::{Applied, Package, Replay};
+use crate::db::measurements::{Applied, Lock, Package, Replay};
 use crate::db::pool::PoolSettings;
 
 /// The longest that a caller waits for an answer.
@@ -42,11 +42,10 @@ const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
 /// the connection stays, and each half of a batch is tried once more.
 const STATEMENT_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The connections that a recorder works with, as one pool's are `settings`: one for what waits for no report, the others
-/// for as many open reports at a time.
+/// The connections that a recorder works with, one for each of its tasks, as one pool's are `settings`.
 pub fn pool_settings(settings: &PoolSettings) -> PoolSettings {
     PoolSettings {
-        size: 6,
+        size: 1 + reports::ROUNDS + reports::ALONE,
         statement_timeout: settings.statement_timeout.min(STATEMENT_TIMEOUT),
         ..settings.clone()
     }
@@ -153,16 +152,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts recording through `pool`, which should be this one's own: a read must not wait behind it. One connection is
-    /// for what waits for no report, the others are for reports.
+    /// Starts recording through `pool`, which should be this one's own ([`pool_settings`]): a read must not wait behind it.
     pub fn start(pool: Pool) -> Self {
-        let for_reports = pool.status().max_size.saturating_sub(1).max(1);
         let shared = Arc::new(Shared {
             pool,
             queue: Queue::default(),
-            reports: Reports::new(for_reports),
+            reports: Reports::default(),
         });
         tokio::spawn(batch::run(shared.clone()));
+        for (lock, tasks) in [(Lock::Free, reports::ROUNDS), (Lock::InTurn, reports::ALONE)] {
+            for _ in 0..tasks {
+                tokio::spawn(reports::run(shared.clone(), lock));
+            }
+        }
         Recorder {
             shared,
             budget: Arc::default(),
@@ -193,35 +195,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.queue.close();
-    }
-}
-
-/// What is tried with a batch.
-trait Attempt {
-    /// What it came to, when it did not fail.
-    type Done: Send;
-
-    /// Tries it, once, within [`ATTEMPT_WITHIN`].
-    fn attempt(&self, batch: &[Waiting]) -> impl Future<Output = Result<Self::Done, RecordError>> + Send;
-
-    /// Tries it, and where the database refuses it, each half once more: one package that cannot be recorded does not keep
-    /// the others from it. Answers what each half came to.
-    async fn in_halves(&self, batch: Vec<Waiting>) -> Vec<(Vec<Waiting>, Result<Self::Done, RecordError>)> {
-        let outcome = self.attempt(&batch).await;
-        match &outcome {
-            Err(error) if batch.len() > 1 && error.refusal().is_some() => {
-                tracing::warn!(%error, packages = batch.len(), "measurements are tried again in halves");
-            }
-            _ => return vec![(batch, outcome)],
-        }
-        let mut first = batch;
-        let second = first.split_off(first.len() / 2);
-        let mut halves = Vec::with_capacity(2);
-        for half in [first, second] {
-            let outcome = self.attempt(&half).await;
-            halves.push((half, outcome));
-        }
-        halves
+        self.shared.reports.close();
     }
 }
 

@@ -186,6 +186,67 @@ async fn a_package_that_the_database_refuses_keeps_half_a_batch_from_being_recor
     assert_eq!(world.count("SELECT count(*) FROM measurements").await, 5);
 }
 
+/// What came at once for several reports is one transaction, unless one of them keeps the others from it.
+#[tokio::test]
+async fn what_comes_for_several_reports_shares_a_transaction_and_one_of_them_holds_up_none_of_the_others() {
+    let world = World::new().await;
+    let plates: Vec<String> = (10..20).map(|number| format!("34ABC{number}")).collect();
+    let mut reports = Vec::new();
+    for plate in &plates {
+        reports.push(world.report(plate, OPEN, "1 hour", None).await);
+    }
+    let send_all = || {
+        join_all(
+            plates
+                .iter()
+                .map(|plate| world.recorder.submit(world.package(plate, None, VALUE))),
+        )
+    };
+    let is_applied =
+        |outcome: &Result<Outcome, RecordError>| matches!(outcome, Ok(Outcome::Recorded { applied: Some(_), .. }));
+    assert!(send_all().await.iter().all(is_applied));
+    let transactions = "SELECT count(DISTINCT xmin::text) FROM measurements";
+    assert_eq!(world.count(transactions).await, 1);
+    // By a hand that has not asked for the report's lock, so that the report is free and its answer is not.
+    let mut client = world.client().await;
+    let editing = client.transaction().await.unwrap();
+    let touch = "UPDATE inspection_form_answers SET note = 'mine' WHERE inspection_form_id IN
+                 (SELECT id FROM inspection_forms WHERE inspection_id = $1)";
+    assert_eq!(editing.execute(touch, &[&reports[3]]).await.unwrap(), 1);
+    let outcomes = send_all().await;
+    let applied: Vec<bool> = outcomes.iter().map(is_applied).collect();
+    let expected: Vec<bool> = (0..10).map(|number| number != 3).collect();
+    assert_eq!(applied, expected);
+    assert!(matches!(outcomes[3], Err(RecordError::Overdue(_))), "{:?}", outcomes[3]);
+    editing.rollback().await.unwrap();
+}
+
+/// MEA-10
+#[tokio::test]
+async fn of_one_external_id_for_several_reports_the_first_is_recorded() {
+    let world = World::new().await;
+    let plates: Vec<String> = (10..20).map(|number| format!("34ABC{number}")).collect();
+    for plate in &plates {
+        world.report(plate, OPEN, "1 hour", None).await;
+    }
+    let submitted = plates
+        .iter()
+        .map(|plate| world.recorder.submit(world.package(plate, Some("M-1"), VALUE)));
+    let outcomes: Vec<Outcome> = join_all(submitted).await.into_iter().map(Result::unwrap).collect();
+    assert!(
+        matches!(outcomes[0], Outcome::Recorded { applied: Some(_), .. }),
+        "{:?}",
+        outcomes[0]
+    );
+    for outcome in &outcomes[1..] {
+        assert!(
+            matches!(outcome, Outcome::Replayed(replay) if replay.plate == plates[0]),
+            "{outcome:?}"
+        );
+    }
+    assert_eq!(world.count("SELECT count(*) FROM inspection_form_answers").await, 1);
+}
+
 #[tokio::test]
 async fn packages_of_one_report_are_applied_in_the_order_of_their_arrival() {
     let world = World::new().await;

@@ -6,14 +6,14 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::record::{Columns, Target};
-use super::report::Statements;
+use super::report::{Locked, Report, Statements};
 use super::{Applied, Package, Point, array_text, unexpected};
 use crate::db::DbError;
 use crate::rules::newer::Moment;
 use crate::statement;
 
 statement! {
-    /// Records packages as applied to a report (`$1`), which the transaction has locked.
+    /// Records packages as applied to reports (`$1`, one for each package), which the transaction has locked.
     ///
     /// Rows are written in the order of (partner, external id), as everywhere. Where the `external_id` of one is taken, this
     /// fails: nothing of the transaction stands then, and each of them is looked at again.
@@ -24,12 +24,11 @@ INSERT INTO measurements (id, partner_id, key_id, organization_id, branch_id, pl
 SELECT s.id, s.partner_id, s.key_id, i.organization_id, i.branch_id, i.plate, s.external_id, s.device_serial,
        coalesce(s.measured_at, now()), s.raw, s.raw_sha256, 'APPLIED', i.id, now(), s.point_codes::text[],
        s.point_texts::text[], s.point_outcomes::text[]
-FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::bytea[], $9::bytea[],
-            $10::text[], $11::text[], $12::text[])
-     AS s (id, partner_id, key_id, external_id, device_serial, measured_at, raw, raw_sha256, point_codes, point_texts,
-           point_outcomes)
-CROSS JOIN inspections i
-WHERE i.id = $1
+FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::bytea[],
+            $9::bytea[], $10::text[], $11::text[], $12::text[])
+     AS s (inspection_id, id, partner_id, key_id, external_id, device_serial, measured_at, raw, raw_sha256, point_codes,
+           point_texts, point_outcomes)
+JOIN inspections i ON i.id = s.inspection_id
 ORDER BY s.partner_id, s.external_id COLLATE \"C\"";
 }
 
@@ -65,55 +64,76 @@ WHERE id = $1 AND status = 'PENDING'";
 /// meanwhile.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '100ms'";
 
-/// What became of packages for a report.
+/// Packages for one report, in their order.
+pub struct Line<'p> {
+    /// The report.
+    pub target: &'p Target,
+    /// The packages.
+    pub packages: Vec<&'p Package>,
+}
+
+/// What became of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecordApplied {
-    /// They are recorded and applied; what became of each, in their order.
+pub enum LineOutcome {
+    /// Its packages are recorded and applied; what became of each, in their order.
     Applied(Vec<Applied>),
-    /// The report is no longer open for them; nothing has changed.
+    /// Somebody else has the report; of this line nothing has changed.
+    Locked,
+    /// The report is no longer open for it; of this line nothing has changed.
     NotOpen,
 }
 
-/// Records packages and applies them to their report, in their order, in a transaction of its own: two round trips.
+/// How a report's lock is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// Whichever are free, of any number of reports: nobody is waited for.
+    Free,
+    /// That of a single report, in its turn, for at most 100 ms.
+    InTurn,
+}
+
+/// Records packages and applies them to their reports, in one transaction of its own and two round trips; what became of
+/// each line, in their order.
 ///
-/// The report is locked before anything is written. No two of the packages have one external id. The connection is in a
+/// The reports are locked before anything is written. No two of the packages have one external id. The connection is in a
 /// transaction during the call only, unless the error is one of the connection: then it must not be used again.
 ///
 /// # Errors
-/// What the database says. Of what it answers nothing was recorded: `lock_not_available` where the report is locked for
-/// longer than 100 ms, `unique_violation` where an external id is taken. An error of the connection says nothing about the
-/// outcome.
+/// What the database says. Of what it answers nothing was recorded: `lock_not_available` where something is locked for longer
+/// than 100 ms, `unique_violation` where an external id is taken. An error of the connection says nothing about the outcome.
 pub async fn record_applied<C: GenericClient>(
     client: &C,
-    target: &Target,
-    packages: &[&Package],
-) -> Result<RecordApplied, DbError> {
+    lock: Lock,
+    lines: &[Line<'_>],
+) -> Result<Vec<LineOutcome>, DbError> {
     let statements = Statements::prepare(client).await?;
     let record = client.prepare_cached(RECORD_APPLIED.sql()).await?;
     // Sent together, and worked off in this order.
-    let (begun, report) = futures::join!(client.batch_execute(BEGIN), statements.lock(client, target, false));
-    let mut report = match begun.map_err(DbError::from).and(report) {
-        Ok(Some(report)) => report,
-        other => {
+    let (begun, locked) = futures::join!(client.batch_execute(BEGIN), locked(&statements, client, lock, lines));
+    let locked = match begun.map_err(DbError::from).and(locked) {
+        Ok(locked) => locked,
+        Err(error) => {
             client.batch_execute("ROLLBACK").await?;
-            return other.map(|_| RecordApplied::NotOpen);
+            return Err(error);
         }
     };
-    let columns = Columns::of(packages);
-    let (mut codes, mut texts, mut outcomes, mut applied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for package in packages {
-        let moment = Moment {
-            measured_at: package.measured_at.unwrap_or(report.now),
-            received_at: report.now,
-        };
-        let decided = report.test_line.take(package.id, moment, &package.points);
-        codes.push(array_text(decided.points.iter().map(|(code, ..)| code.as_str())));
-        texts.push(array_text(decided.points.iter().map(|(_, text, _)| text.as_str())));
-        outcomes.push(array_text(decided.points.iter().map(|(.., outcome)| *outcome)));
-        applied.push(decided.applied);
+    let mut taken = Taken::default();
+    let outcomes: Vec<LineOutcome> = lines
+        .iter()
+        .zip(locked)
+        .map(|(line, locked)| match locked {
+            Locked::Here(report) => LineOutcome::Applied(taken.take(report, line)),
+            Locked::Elsewhere => LineOutcome::Locked,
+            Locked::NotOpen => LineOutcome::NotOpen,
+        })
+        .collect();
+    if taken.packages.is_empty() {
+        client.batch_execute("ROLLBACK").await?;
+        return Ok(outcomes);
     }
+    let columns = Columns::of(&taken.packages);
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 12] = [
-        &target.inspection_id,
+        &taken.inspection_ids,
         &columns.ids,
         &columns.partner_ids,
         &columns.key_ids,
@@ -122,23 +142,77 @@ pub async fn record_applied<C: GenericClient>(
         &columns.measured_at,
         &columns.raws,
         &columns.raw_sha256s,
-        &codes,
-        &texts,
-        &outcomes,
+        &taken.codes,
+        &taken.texts,
+        &taken.outcomes,
     ];
     // Behind a statement that failed, this COMMIT is a ROLLBACK.
     let (recorded, written, committed) = futures::join!(
         client.execute(&record, &parameters),
-        statements.write_answers(client, &report),
+        statements.write_answers(client, &taken.reports),
         client.batch_execute("COMMIT"),
     );
     let recorded = recorded?;
     written?;
     committed?;
-    if recorded != packages.len() as u64 {
-        return Err(unexpected(format!("{recorded} records of {}", packages.len())));
+    if recorded != taken.packages.len() as u64 {
+        return Err(unexpected(format!("{recorded} records of {}", taken.packages.len())));
     }
-    Ok(RecordApplied::Applied(applied))
+    Ok(outcomes)
+}
+
+async fn locked<C: GenericClient>(
+    statements: &Statements,
+    client: &C,
+    lock: Lock,
+    lines: &[Line<'_>],
+) -> Result<Vec<Locked>, DbError> {
+    match (lock, lines) {
+        (Lock::InTurn, [line]) => Ok(vec![match statements.lock(client, line.target, false).await? {
+            Some(report) => Locked::Here(report),
+            None => Locked::NotOpen,
+        }]),
+        _ => {
+            let targets: Vec<&Target> = lines.iter().map(|line| line.target).collect();
+            statements.lock_free(client, &targets).await
+        }
+    }
+}
+
+/// What locked reports have taken: the packages, each with its report and what is kept of its points.
+#[derive(Default)]
+struct Taken<'p> {
+    reports: Vec<Report>,
+    packages: Vec<&'p Package>,
+    inspection_ids: Vec<Uuid>,
+    codes: Vec<String>,
+    texts: Vec<String>,
+    outcomes: Vec<String>,
+}
+
+impl<'p> Taken<'p> {
+    fn take(&mut self, mut report: Report, line: &Line<'p>) -> Vec<Applied> {
+        let applied = line.packages.iter().map(|package| {
+            let moment = Moment {
+                measured_at: package.measured_at.unwrap_or(report.now),
+                received_at: report.now,
+            };
+            let decided = report.test_line.take(package.id, moment, &package.points);
+            let points = &decided.points;
+            self.packages.push(package);
+            self.inspection_ids.push(line.target.inspection_id);
+            self.codes
+                .push(array_text(points.iter().map(|(code, ..)| code.as_str())));
+            self.texts
+                .push(array_text(points.iter().map(|(_, text, _)| text.as_str())));
+            self.outcomes
+                .push(array_text(points.iter().map(|(.., outcome)| *outcome)));
+            decided.applied
+        });
+        let applied = applied.collect();
+        self.reports.push(report);
+        applied
+    }
 }
 
 /// Applies a waiting measurement to a report, as an inspector does with one click (MEA-13).
@@ -183,7 +257,7 @@ pub async fn apply<C: GenericClient>(
     };
     let decided = report.test_line.take(measurement_id, moment, &points);
     settle(client, measurement_id, inspection_id, by, &decided.points).await?;
-    statements.write_answers(client, &report).await?;
+    statements.write_answers(client, std::slice::from_ref(&report)).await?;
     Ok(Some(decided.applied))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Correctness rests on the unique index over (partner, external id) and on the lock of a report's row, which every writer
 //! of its answers takes first. Nothing uncommitted is held while a lock is waited for: [`record`] is one statement, and
-//! [`record_applied`] locks the report before it writes anything.
+//! [`record_applied`] locks reports, as far as they are free, before it writes anything.
 
 mod apply;
 mod decide;
@@ -15,7 +15,7 @@ use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-pub use self::apply::{RecordApplied, apply, record_applied};
+pub use self::apply::{Line, LineOutcome, Lock, apply, record_applied};
 pub use self::record::{Replay, Target, Verdict, record};
 use super::{DbError, column};
 use crate::rules::plate::Plate;

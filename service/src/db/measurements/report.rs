@@ -1,4 +1,6 @@
-//! A report under its lock: what decides about device values, and the values into its test-line form.
+//! Reports under their locks: what decides about device values, and the values into their test-line forms.
+
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::GenericClient;
@@ -7,8 +9,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 use uuid::Uuid;
 
-use super::Target;
 use super::decide::{Answer, TestLine, TestLinePoint};
+use super::{Target, unexpected};
 use crate::db::{DbError, thresholds};
 use crate::rules::newer::Moment;
 use crate::rules::threshold::PointStatus;
@@ -29,13 +31,38 @@ FOR NO KEY UPDATE OF i";
 }
 
 statement! {
-    /// The points of a report's (`$1`) test-line form, each with the organisation's bounds, and when the device value that it
+    /// Locks those of several reports (`$1`) that nobody else has locked, each on the terms of [`LOCK`]: at the branch `$2`, for
+    /// the plate `$3`, created within the last 24 hours. Of the others it says whether they are open for it.
+    ///
+    /// It waits for nobody, so it may hold some of them while it asks for others.
+    pub LOCK_FREE = "\
+WITH target AS (
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[]) WITH ORDINALITY AS t (inspection_id, branch_id, plate, place)
+), locked AS MATERIALIZED (
+    SELECT i.id
+    FROM target t
+    JOIN inspections i ON i.id = t.inspection_id AND i.branch_id = t.branch_id AND i.plate = t.plate
+    WHERE i.status IN ('DRAFT', 'REVISION_REQUESTED') AND i.created_at >= now() - interval '24 hours'
+    FOR NO KEY UPDATE OF i SKIP LOCKED
+)
+SELECT now() AS now, locked.id IS NOT NULL AS is_locked, v.factory_power_hp,
+       i.id IS NOT NULL AS is_open
+FROM target t
+LEFT JOIN inspections i ON i.id = t.inspection_id AND i.branch_id = t.branch_id AND i.plate = t.plate
+    AND i.status IN ('DRAFT', 'REVISION_REQUESTED') AND i.created_at >= now() - interval '24 hours'
+LEFT JOIN vehicles v ON v.id = i.vehicle_id
+LEFT JOIN locked ON locked.id = t.inspection_id
+ORDER BY t.place";
+}
+
+statement! {
+    /// The points of the test-line forms of reports (`$1`), each with the organisation's bounds, and when the device value that it
     /// has came about.
     ///
     /// That time is read from the measurement that the answer names as its writer, and kept nowhere else: an inspector or an
     /// older version of the service who overwrites the value thereby changes or removes its time too.
     pub READ = "\
-SELECT t.id AS template_id, f.id AS form_id, p.id AS point_id, p.code, h.point_code IS NOT NULL AS has_bounds,
+SELECT i.id AS inspection_id, t.id AS template_id, f.id AS form_id, p.id AS point_id, p.code, h.point_code IS NOT NULL AS has_bounds,
        h.good_min, h.good_max, h.borderline_min, h.borderline_max, m.measured_at, m.received_at
 FROM inspections i
 JOIN form_templates t ON t.organization_id = i.organization_id AND t.is_test_line
@@ -45,32 +72,39 @@ LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
 LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
 LEFT JOIN measurements m ON m.id = CASE WHEN a.written_by ~ '^device:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                                         THEN substr(a.written_by, 8)::uuid END
-WHERE i.id = $1";
+WHERE i.id = ANY ($1::uuid[])";
 }
 
 statement! {
-    /// Writes device values into a report's form, and keeps the answers they replace.
+    /// Writes device values into reports' forms, and keeps the answers they replace.
     ///
-    /// The form is made when the report has none yet. An inspector's note on a point stays beside the new value. The report is
+    /// A form is made when its report has none yet. An inspector's note on a point stays beside the new value. The reports are
     /// locked by the caller, so that nobody changes answers between the copy into the history and the new value.
     ///
-    /// `$1` report, `$2` its form or null, `$3` template, `$4` id for a new form; `$5`–`$10` the answers: point, status code,
-    /// label, severity, value, writer; `$11`–`$16` likewise those that were replaced by them before they were written.
+    /// `$1`–`$4` the reports: id, form or null, template, id for a new form; `$5`–`$11` the answers: report, point, status code,
+    /// label, severity, value, writer; `$12`–`$18` likewise those that were replaced by them before they were written.
     pub WRITE_ANSWERS = "\
-WITH answer AS (
-    SELECT * FROM unnest($5::uuid[], $6::text[], $7::text[], $8::text[], $9::numeric[], $10::text[])
-                  AS a (point_id, status_code, status_label, severity, numeric_value, written_by)
+WITH report AS (
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[]) AS r (inspection_id, form_id, template_id, new_id)
+), answer AS (
+    SELECT * FROM unnest($5::uuid[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::numeric[], $11::text[])
+                  AS a (inspection_id, point_id, status_code, status_label, severity, numeric_value, written_by)
 ), made AS (
     INSERT INTO inspection_forms AS f (id, inspection_id, template_id)
-    SELECT $4::uuid, $1::uuid, $3::uuid WHERE $2::uuid IS NULL
+    SELECT new_id, inspection_id, template_id FROM report WHERE form_id IS NULL ORDER BY inspection_id
     -- Changes nothing, but returns the form if somebody has added it meanwhile.
     ON CONFLICT (inspection_id, template_id) DO UPDATE SET general_note = f.general_note
-    RETURNING id
+    RETURNING id, inspection_id
 ), form AS (
-    SELECT $2::uuid AS id WHERE $2::uuid IS NOT NULL UNION ALL SELECT id FROM made
+    SELECT form_id AS id, inspection_id FROM report WHERE form_id IS NOT NULL
+    UNION ALL SELECT id, inspection_id FROM made
 ), old AS (
     SELECT old.*
-    FROM form JOIN inspection_form_answers old ON old.inspection_form_id = form.id JOIN answer USING (point_id)
+    FROM form JOIN answer USING (inspection_id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM inspection_form_answers o
+        WHERE o.inspection_form_id = form.id AND o.point_id = answer.point_id LIMIT 1
+    ) AS old
 ), replaced AS (
     INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, status_code, status_label, severity,
                                                 numeric_value, note, written_by, written_at)
@@ -79,25 +113,26 @@ WITH answer AS (
     UNION ALL
     SELECT form.id, p.point_id, p.status_code, p.status_label, p.severity, p.numeric_value, coalesce(old.note, ''),
            p.written_by, now()
-    FROM form
-    CROSS JOIN unnest($11::uuid[], $12::text[], $13::text[], $14::text[], $15::numeric[], $16::text[])
-               AS p (point_id, status_code, status_label, severity, numeric_value, written_by)
-    LEFT JOIN old USING (point_id)
+    FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::text[], $17::numeric[], $18::text[])
+         AS p (inspection_id, point_id, status_code, status_label, severity, numeric_value, written_by)
+    JOIN form USING (inspection_id)
+    LEFT JOIN old ON old.inspection_form_id = form.id AND old.point_id = p.point_id
 )
 INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, numeric_value,
                                      written_by, written_at)
 SELECT form.id, answer.point_id, answer.status_code, answer.status_label, answer.severity, answer.numeric_value,
        answer.written_by, now()
-FROM form, answer
+FROM form JOIN answer USING (inspection_id)
 ON CONFLICT (inspection_form_id, point_id) DO UPDATE
 SET status_code = excluded.status_code, status_label = excluded.status_label, severity = excluded.severity,
     numeric_value = excluded.numeric_value, written_by = excluded.written_by, written_at = excluded.written_at";
 }
 
-/// The statements that take a report and fill it; prepared together, so that they can be sent without waiting for each
+/// The statements that take reports and fill them; prepared together, so that they can be sent without waiting for each
 /// other's answers.
 pub(super) struct Statements {
     lock: Statement,
+    lock_free: Statement,
     read: Statement,
     write_answers: Statement,
 }
@@ -106,6 +141,7 @@ impl Statements {
     pub async fn prepare<C: GenericClient>(client: &C) -> Result<Self, DbError> {
         Ok(Statements {
             lock: client.prepare_cached(LOCK.sql()).await?,
+            lock_free: client.prepare_cached(LOCK_FREE.sql()).await?,
             read: client.prepare_cached(READ.sql()).await?,
             write_answers: client.prepare_cached(WRITE_ANSWERS.sql()).await?,
         })
@@ -119,60 +155,118 @@ impl Statements {
         of_any_age: bool,
     ) -> Result<Option<Report>, DbError> {
         let report_id = target.inspection_id;
-        let target: [&(dyn ToSql + Sync); 4] = [&report_id, &target.branch_id, &target.plate, &of_any_age];
+        let ids = vec![report_id];
+        let parameters: [&(dyn ToSql + Sync); 4] = [&report_id, &target.branch_id, &target.plate, &of_any_age];
+        let of_it: [&(dyn ToSql + Sync); 1] = [&ids];
         let (locked, read) = futures::join!(
-            client.query_opt(&self.lock, &target),
-            client.query(&self.read, &target[..1]),
+            client.query_opt(&self.lock, &parameters),
+            client.query(&self.read, &of_it),
         );
         let Some(locked) = locked? else { return Ok(None) };
-        let mut report = Report {
-            inspection_id: report_id,
+        let mut read = Read::of(&read?)?;
+        Ok(Some(read.report(report_id, &locked)?))
+    }
+
+    /// Locks those reports that nobody else has locked, and reads them; what became of each, in their order.
+    pub async fn lock_free<C: GenericClient>(&self, client: &C, targets: &[&Target]) -> Result<Vec<Locked>, DbError> {
+        let ids: Vec<Uuid> = targets.iter().map(|target| target.inspection_id).collect();
+        let branches: Vec<Uuid> = targets.iter().map(|target| target.branch_id).collect();
+        let plates: Vec<&str> = targets.iter().map(|target| target.plate.as_str()).collect();
+        let parameters: [&(dyn ToSql + Sync); 3] = [&ids, &branches, &plates];
+        let (locked, read) = futures::join!(
+            client.query(&self.lock_free, &parameters),
+            client.query(&self.read, &parameters[..1]),
+        );
+        let (locked, mut read) = (locked?, Read::of(&read?)?);
+        if locked.len() != targets.len() {
+            return Err(unexpected(format!("{} reports of {}", locked.len(), targets.len())));
+        }
+        ids.into_iter()
+            .zip(&locked)
+            .map(|(id, row)| {
+                if row.try_get("is_locked")? {
+                    Ok(Locked::Here(read.report(id, row)?))
+                } else if row.try_get("is_open")? {
+                    Ok(Locked::Elsewhere)
+                } else {
+                    Ok(Locked::NotOpen)
+                }
+            })
+            .collect()
+    }
+
+    /// Writes what the forms have taken.
+    pub async fn write_answers<C: GenericClient>(&self, client: &C, reports: &[Report]) -> Result<(), DbError> {
+        let (mut ids, mut forms, mut templates, mut new_ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut answers, mut replaced) = (Columns::default(), Columns::default());
+        for report in reports {
+            // Points that were taken are those of a form.
+            let Some((template_id, form_id)) = report.form else {
+                continue;
+            };
+            if report.test_line.answers().next().is_none() {
+                continue;
+            }
+            ids.push(report.inspection_id);
+            forms.push(form_id);
+            templates.push(template_id);
+            new_ids.push(Uuid::now_v7());
+            answers.extend(report.inspection_id, report.test_line.answers());
+            replaced.extend(report.inspection_id, report.test_line.replaced.iter());
+        }
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&ids, &forms, &templates, &new_ids];
+        parameters.extend(answers.parameters());
+        parameters.extend(replaced.parameters());
+        client.execute(&self.write_answers, &parameters).await?;
+        Ok(())
+    }
+}
+
+/// What became of a report that was to be locked.
+pub(super) enum Locked {
+    /// The transaction has it.
+    Here(Report),
+    /// Somebody else has it, or had a moment ago.
+    Elsewhere,
+    /// It is not open for its target.
+    NotOpen,
+}
+
+/// What was read of reports, until each is asked for.
+struct Read(HashMap<Uuid, Form>);
+
+#[derive(Default)]
+struct Form {
+    ids: Option<(Uuid, Option<Uuid>)>,
+    points: BTreeMap<String, TestLinePoint>,
+}
+
+impl Read {
+    fn of(rows: &[Row]) -> Result<Self, DbError> {
+        let mut forms: HashMap<Uuid, Form> = HashMap::new();
+        for row in rows {
+            let form = forms.entry(row.try_get("inspection_id")?).or_default();
+            form.ids = Some((row.try_get("template_id")?, row.try_get("form_id")?));
+            form.points.insert(row.try_get("code")?, point(row)?);
+        }
+        Ok(Read(forms))
+    }
+
+    fn report(&mut self, inspection_id: Uuid, locked: &Row) -> Result<Report, DbError> {
+        let Form { ids, points } = self.0.remove(&inspection_id).unwrap_or_default();
+        Ok(Report {
+            inspection_id,
             now: locked.try_get("now")?,
-            form: None,
+            form: ids,
             test_line: TestLine {
+                points,
                 factory_power_hp: locked.try_get("factory_power_hp")?,
                 ..TestLine::default()
             },
-        };
-        for row in read? {
-            report.form = Some((row.try_get("template_id")?, row.try_get("form_id")?));
-            report.test_line.points.insert(row.try_get("code")?, point(&row)?);
-        }
-        Ok(Some(report))
-    }
-
-    /// Writes what the form has taken.
-    pub async fn write_answers<C: GenericClient>(&self, client: &C, report: &Report) -> Result<(), DbError> {
-        let answers = Columns::of(report.test_line.answers());
-        // Points that were taken are those of a form.
-        let (false, Some((template_id, form_id))) = (answers.point_ids.is_empty(), report.form) else {
-            return Ok(());
-        };
-        let replaced = Columns::of(report.test_line.replaced.iter());
-        client
-            .execute(
-                &self.write_answers,
-                &[
-                    &report.inspection_id,
-                    &form_id,
-                    &template_id,
-                    &Uuid::now_v7(),
-                    &answers.point_ids,
-                    &answers.status_codes,
-                    &answers.labels,
-                    &answers.severities,
-                    &answers.values,
-                    &answers.writers,
-                    &replaced.point_ids,
-                    &replaced.status_codes,
-                    &replaced.labels,
-                    &replaced.severities,
-                    &replaced.values,
-                    &replaced.writers,
-                ],
-            )
-            .await?;
-        Ok(())
+        })
     }
 }
 
@@ -208,6 +302,7 @@ fn point(row: &Row) -> Result<TestLinePoint, DbError> {
 
 #[derive(Default)]
 struct Columns {
+    inspection_ids: Vec<Uuid>,
     point_ids: Vec<Uuid>,
     status_codes: Vec<&'static str>,
     labels: Vec<&'static str>,
@@ -217,17 +312,28 @@ struct Columns {
 }
 
 impl Columns {
-    fn of<'a>(answers: impl Iterator<Item = &'a Answer>) -> Self {
-        let mut columns = Columns::default();
+    fn extend<'a>(&mut self, inspection_id: Uuid, answers: impl Iterator<Item = &'a Answer>) {
         for answer in answers {
             let status: PointStatus = answer.status;
-            columns.point_ids.push(answer.point_id);
-            columns.status_codes.push(status.code());
-            columns.labels.push(status.label());
-            columns.severities.push(status.severity());
-            columns.values.push(answer.value);
-            columns.writers.push(format!("device:{}", answer.measurement_id));
+            self.inspection_ids.push(inspection_id);
+            self.point_ids.push(answer.point_id);
+            self.status_codes.push(status.code());
+            self.labels.push(status.label());
+            self.severities.push(status.severity());
+            self.values.push(answer.value);
+            self.writers.push(format!("device:{}", answer.measurement_id));
         }
-        columns
+    }
+
+    fn parameters(&self) -> [&(dyn ToSql + Sync); 7] {
+        [
+            &self.inspection_ids,
+            &self.point_ids,
+            &self.status_codes,
+            &self.labels,
+            &self.severities,
+            &self.values,
+            &self.writers,
+        ]
     }
 }
