@@ -1,7 +1,7 @@
 //! Admission: a nonce once, and the key's rate window, exact across all replicas.
 //!
-//! One statement admits every request that arrived while the previous one ran, and is sent at once when idle, so that
-//! the flush of its commit is shared. It is a transaction of its own: no nonce stays uncommitted while anything else is
+//! One statement admits every request that arrived while the previous one ran, and is sent at once unless there is a crowd,
+//! so that the flush of its commit is shared. It is a transaction of its own: no nonce stays uncommitted while anything else is
 //! waited for, so nobody can make another's admission wait. A request that fails after its admission has burnt a nonce,
 //! which costs a retry nothing: it carries a new one anyway.
 
@@ -30,6 +30,11 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 
 /// The most requests in one statement.
 const LARGEST_BATCH: usize = 1_000;
+
+/// The size of a batch from which on more are surely under way; unless the next one is as large, it waits for them as long
+/// as [`GATHER`]: a statement and a flush for each handful of a crowd would cost all of them more than that.
+const CROWD: usize = 8;
+const GATHER: Duration = Duration::from_millis(1);
 
 /// Requests that may wait for a batch; more are turned away with 503.
 const QUEUE: usize = 10_000;
@@ -253,8 +258,18 @@ impl Admission {
 /// Sends batch after batch until the last [`Admission`] is gone.
 async fn run(pool: Pool, mut queue: mpsc::Receiver<Waiting>, windows: Arc<Windows>) {
     let mut requests = Vec::new();
+    let mut before = 0;
     while queue.recv_many(&mut requests, LARGEST_BATCH).await > 0 {
+        if before >= CROWD && requests.len() < before {
+            tokio::time::sleep(GATHER).await;
+            while requests.len() < LARGEST_BATCH
+                && let Ok(one) = queue.try_recv()
+            {
+                requests.push(one);
+            }
+        }
         let mut batch = std::mem::take(&mut requests);
+        before = batch.len();
         batch.retain(|request| !request.is_abandoned());
         if batch.is_empty() {
             continue;

@@ -30,9 +30,9 @@ pub(super) struct Windows(Arc<Mutex<ByKey>>);
 pub(super) enum Entered {
     /// It may wait.
     Seated(Seat),
-    /// The database has counted as many as the key may send.
+    /// The database has counted as many as the key may send, or more wait than it may send in this window and the next.
     Exceeded(Counted),
-    /// Too many of the key's requests wait already.
+    /// The key's share of the queue is taken.
     Crowded,
 }
 
@@ -65,19 +65,25 @@ impl Windows {
     }
 
     /// Lets a request wait for a batch, unless that is known to be useless or unfair: of one key, no more wait than could
-    /// be admitted in this window and the next (with some room for a limit of a few), and never more than `share`.
+    /// be admitted in this window and the next (with some room for a limit of a few: what waits may be replays), and never
+    /// more than `share`.
     pub fn enter(&self, key_id: &Arc<str>, limit: u32, share: usize) -> Entered {
         const ROOM: u32 = 16;
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window(&mut windows, key_id, now);
-        if window.confirmed >= limit {
+        let ahead = if window.waiting >= limit.saturating_mul(2).saturating_add(ROOM) {
+            window.waiting
+        } else {
+            0
+        };
+        if window.confirmed >= limit || ahead > 0 {
             return Entered::Exceeded(Counted {
-                position: window.confirmed.saturating_add(1),
+                position: window.confirmed.saturating_add(ahead).saturating_add(1),
                 resets_in: window.ends_at - now,
             });
         }
-        if window.waiting >= limit.saturating_mul(2).saturating_add(ROOM) || window.waiting as usize >= share {
+        if window.waiting as usize >= share {
             return Entered::Crowded;
         }
         Entered::Seated(self.sit(window, key_id))
@@ -189,7 +195,10 @@ mod tests {
         }
         let seats: Vec<Entered> = (0..20).map(|_| windows.enter(&k, 2, 1_000)).collect();
         assert!(seats.iter().all(|entered| matches!(entered, Entered::Seated(_))));
-        assert!(matches!(windows.enter(&k, 2, 1_000), Entered::Crowded));
+        let Entered::Exceeded(counted) = windows.enter(&k, 2, 1_000) else {
+            panic!("more wait than it may send in two windows")
+        };
+        assert_eq!(counted.position, 21);
         assert!(matches!(windows.enter(&k, 60, 20), Entered::Crowded), "the share");
         assert!(windows.seat(&k, 20).is_none() && windows.seat(&k, 21).is_some());
         drop(seats);
