@@ -46,6 +46,7 @@ pub fn lines(results: &Results) -> Vec<Line> {
         at_least(&format!("{name} ÷ its sum bound"), ratios(rates(name), &bounds), 0.75);
     }
     at_least("pending ÷ sql-insert", over("pending", "sql-insert"), 0.50);
+    at_least("applied ÷ sql-applied", over("applied", "sql-applied"), 0.60);
     for name in ["wrong-signature", "replay", "over-limit"] {
         at_least(&format!("{name} ÷ list"), over(name, "list"), 3.0);
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::error::BenchError;
 use crate::pgbench::Script;
-use crate::world::{FULL_REPORTS, REPORTS, World};
+use crate::world::{FULL_REPORTS, OPEN_REPORTS, REPORTS, World};
 
 /// Sessions for statements: as many as the service's pool has connections by default.
 const POOL: usize = 16;
@@ -34,10 +34,17 @@ enum What {
         number: &'static str,
     },
     Insert,
+    /// A package for one of the open reports.
+    Apply,
 }
 
+/// The lock that the service asks for several reports, each of which may be somebody else's.
+const LOCK_FREE: (&str, &str) = ("measurements::report", "LOCK_FREE");
+/// What pgbench asks for instead: it cannot leave out a report that another session has.
+const LOCK: (&str, &str) = ("measurements::report", "LOCK");
+
 /// All of them.
-pub const ALL: [Yardstick; 5] = [
+pub const ALL: [Yardstick; 6] = [
     read(
         "sql-list",
         "list",
@@ -52,6 +59,18 @@ pub const ALL: [Yardstick; 5] = [
         operation: None,
         statements: &[],
         what: What::Insert,
+    },
+    Yardstick {
+        name: "sql-applied",
+        operation: Some("applied"),
+        statements: &[
+            ("measurements::record", "RECORD"),
+            LOCK_FREE,
+            ("measurements::report", "READ"),
+            ("measurements::apply", "RECORD_APPLIED"),
+            ("measurements::report", "WRITE_ANSWERS"),
+        ],
+        what: What::Apply,
     },
 ];
 
@@ -103,6 +122,29 @@ impl Yardstick {
                 }
                 (text, POOL)
             }
+            What::Apply => {
+                variables.extend(applied(world).await?);
+                let mut text = format!(
+                    "\\set open random({}, {})\n\\set count :count + 1\n\\set run :base + :client_id * 1000000 + :count\n",
+                    OPEN_REPORTS.start,
+                    OPEN_REPORTS.end - 1
+                );
+                for (place, (module, name)) in self.statements.iter().enumerate() {
+                    // The first finds the report, the others are the transaction that fills it.
+                    if place == 1 {
+                        text.push_str("BEGIN;\n");
+                    }
+                    let (module, name) = if (*module, *name) == LOCK_FREE {
+                        LOCK
+                    } else {
+                        (*module, *name)
+                    };
+                    text.push_str(&placed(module, name, &arguments_to_apply(name))?);
+                    text.push_str(";\n");
+                }
+                text.push_str("COMMIT;\n");
+                (text, POOL)
+            }
         };
         Ok(Script {
             text,
@@ -120,6 +162,125 @@ fn arguments(module: &str, name: &str, number: &str) -> Vec<String> {
         _ => &[&id, ":whole", ":none"],
     };
     arguments.iter().map(|argument| (*argument).to_owned()).collect()
+}
+
+/// What a package for an open report is made of, by the names in [`arguments_to_apply`].
+async fn applied(world: &World) -> Result<Vec<(&'static str, String)>, BenchError> {
+    let sql = "\
+SELECT s.id::text, t.id::text, array_agg(p.id ORDER BY p.code)::text, array_agg(p.code ORDER BY p.code)::text
+FROM bench.station s
+JOIN form_templates t ON t.organization_id = s.organization_id AND t.is_test_line
+JOIN form_template_points p ON p.template_id = t.id AND p.code = ANY ($1)
+GROUP BY s.id, t.id";
+    let row = world.client.query_one(sql, &[&world.points]).await?;
+    let key = &world.keys[0];
+    let partner = "SELECT partner_id::text FROM api_keys WHERE key_id = $1";
+    let each = |text: &str| format!("{{{}}}", vec![text; world.points.len()].join(","));
+    Ok(vec![
+        ("count", "0".to_owned()),
+        ("branch", row.get(0)),
+        ("template", row.get(1)),
+        ("points", row.get(2)),
+        ("codes", row.get(3)),
+        (
+            "partner",
+            world.client.query_one(partner, &[&key.id.as_str()]).await?.get(0),
+        ),
+        ("key", key.id.as_str().to_owned()),
+        ("code", partner_api::rules::branch_code::folded(&world.branch_code)),
+        // As long as what the generator sends.
+        ("raw", format!("\\x{}", "7b".repeat(400))),
+        ("hash", format!("\\x{}", "00".repeat(32))),
+        ("texts", each("61.07")),
+        ("outcomes", each("applied")),
+        ("statuses", each("GOOD")),
+        ("labels", each("İyi")),
+        ("severities", each("NONE")),
+        ("points_count", world.points.len().to_string()),
+    ])
+}
+
+/// The arguments of a statement that records or applies a package.
+fn arguments_to_apply(name: &str) -> Vec<String> {
+    const REPORT: &str = "('00000008' || lpad(to_hex(:open::bigint), 24, '0'))::uuid";
+    const ID: &str = "('00000009' || lpad(to_hex(:run::bigint), 24, '0'))::uuid";
+    const PLATE: &str = "'34BNC' || :open::bigint";
+    let one = |value: &str| format!("ARRAY[{value}]");
+    let for_each_point = |value: &str| format!("array_fill({value}, ARRAY[:points_count::integer])");
+    let package = |point_codes: &str| {
+        let columns = [
+            ID,
+            ":partner::uuid",
+            ":key::text",
+            ":code::text",
+            PLATE,
+            "'b' || :run::bigint",
+            "'BRK2000-A'::text",
+            "NULL::timestamptz",
+            ":raw::bytea",
+            ":hash::bytea",
+            point_codes,
+            ":texts::text",
+        ];
+        columns.map(one)
+    };
+    match name {
+        "RECORD" => package(":codes::text").into(),
+        "LOCK" => [REPORT, ":branch", PLATE, "false"].map(str::to_owned).into(),
+        "READ" => vec![one(REPORT)],
+        "RECORD_APPLIED" => {
+            let [
+                id,
+                partner,
+                key,
+                _,
+                _,
+                external_id,
+                device,
+                measured_at,
+                raw,
+                hash,
+                codes,
+                texts,
+            ] = package(":codes::text");
+            vec![
+                one(REPORT),
+                id,
+                partner,
+                key,
+                external_id,
+                device,
+                measured_at,
+                raw,
+                hash,
+                codes,
+                texts,
+                one(":outcomes::text"),
+            ]
+        }
+        _ => {
+            let form = format!(
+                "(SELECT id FROM inspection_forms WHERE inspection_id = {REPORT} AND template_id = :template::uuid)"
+            );
+            let mut arguments = vec![
+                one(REPORT),
+                one(&form),
+                one(":template::uuid"),
+                one("gen_random_uuid()"),
+            ];
+            arguments.extend([
+                for_each_point(REPORT),
+                ":points".to_owned(),
+                ":statuses".to_owned(),
+                ":labels".to_owned(),
+                ":severities".to_owned(),
+                ":texts".to_owned(),
+                for_each_point(&format!("'device:' || {ID}")),
+            ]);
+            arguments.extend(vec!["'{}'".to_owned(); 7]);
+            arguments
+        }
+    }
 }
 
 /// The service's statement of this name with each `$n` replaced by the nth argument.
