@@ -1,7 +1,7 @@
 //! Brings the data into an empty database, table by table, with COPY.
 
-mod houses;
 mod measurements;
+mod tenants;
 
 use std::pin::Pin;
 
@@ -51,14 +51,14 @@ fn position(index: usize) -> i32 {
 }
 
 /// All rows that do not belong to a partner. `sizes` are those of the scenes' pictures in bytes.
-pub async fn houses_and_reports(
+pub async fn tenants_and_reports(
     transaction: &Transaction<'_>,
     data: &Dataset,
     sizes: &[i64],
     now: DateTime<Utc>,
 ) -> Result<(), DbError> {
-    houses::houses(transaction, data).await?;
-    houses::templates(transaction, data).await?;
+    tenants::organizations_and_branches(transaction, data).await?;
+    tenants::templates_and_thresholds(transaction, data).await?;
     vehicles(transaction, data).await?;
     inspections(transaction, data, now).await?;
     forms(transaction, data, now).await?;

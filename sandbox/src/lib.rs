@@ -200,7 +200,7 @@ async fn insert_rows(
         step.finish();
         return Ok(());
     }
-    insert::houses_and_reports(&transaction, data, sizes, Utc::now()).await?;
+    insert::tenants_and_reports(&transaction, data, sizes, Utc::now()).await?;
     step.advance();
     let (sender, key_id) = partners::insert(&transaction, data, master_key, key_prefix).await?;
     insert::measurements(&transaction, data, sender, &key_id).await?;

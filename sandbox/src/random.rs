@@ -1,4 +1,4 @@
-//! The seeded source all of the sandbox's data is drawn from, and the numbers of vehicles and people it makes.
+//! The seeded generator that all of the sandbox's data is drawn from, and the numbers of vehicles and people it makes.
 
 use chrono::{DateTime, Utc};
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
@@ -6,10 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use uuid::Uuid;
 
 /// Draws values; the same seed gives the same values on every machine.
-pub struct Source(ChaCha8Rng);
+pub struct Random(ChaCha8Rng);
 
-impl Source {
-    /// A source that starts at `seed`.
+impl Random {
+    /// A generator that starts at `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn the_same_seed_draws_the_same_values() {
         let draw = || {
-            let mut source = Source::new(7);
+            let mut random = Random::new(7);
             (
-                source.plate(34),
-                source.vin("VF1", 2018),
-                source.national_id(),
-                source.telephone(),
+                random.plate(34),
+                random.vin("VF1", 2018),
+                random.national_id(),
+                random.telephone(),
             )
         };
         assert_eq!(draw(), draw());

@@ -9,7 +9,7 @@ use crate::catalogue::templates::{BODY_PAINT, Reading, TEMPLATES};
 use crate::catalogue::test_line;
 use crate::catalogue::texts::GENERAL_NOTES;
 use crate::data::{Answer, Dataset, Form, MeasurementPoint, Template, Vehicle};
-use crate::random::Source;
+use crate::random::Random;
 use partner_api::rules::threshold::{self, Bounds, PointStatus};
 
 /// How often in a hundred an inspector's text holds personal data it should not hold.
@@ -27,18 +27,18 @@ pub struct Hand {
 }
 
 /// A form filled by hand.
-pub fn by_hand(source: &mut Source, template: &Template, hand: Hand) -> Form {
+pub fn by_hand(random: &mut Random, template: &Template, hand: Hand) -> Form {
     let mut answers = Vec::new();
     if let Some(spec) = TEMPLATES.iter().find(|spec| spec.code == template.code) {
         let statuses: Vec<_> = spec.statuses.iter().map(|status| (status, status.3)).collect();
         for (point, (_, _, reading)) in template.points.iter().zip(spec.points) {
-            if !source.chance(hand.answered) {
+            if !random.chance(hand.answered) {
                 continue;
             }
-            let status = source.weighted(&statuses);
+            let status = random.weighted(&statuses);
             let at_best = status.2 == "NONE";
-            let note = if !at_best && source.chance(55) || source.chance(3) {
-                sentence(source, spec.notes, PERSONAL)
+            let note = if !at_best && random.chance(55) || random.chance(3) {
+                sentence(random, spec.notes, PERSONAL)
             } else {
                 String::new()
             };
@@ -47,36 +47,36 @@ pub fn by_hand(source: &mut Source, template: &Template, hand: Hand) -> Form {
                 status_code: status.0,
                 status_label: status.1,
                 severity: status.2,
-                numeric_value: reading.map(|reading| read(source, reading, spec.code, status.0)),
+                numeric_value: reading.map(|reading| read(random, reading, spec.code, status.0)),
                 note,
                 written_by: hand.inspector.to_owned(),
             });
         }
     }
     Form {
-        id: source.id(hand.time),
+        id: random.id(hand.time),
         template: template.id,
-        general_note: general_note(source),
+        general_note: general_note(random),
         answers,
     }
 }
 
-pub fn general_note(source: &mut Source) -> String {
-    if source.chance(35) {
-        sentence(source, &GENERAL_NOTES, PERSONAL)
+pub fn general_note(random: &mut Random) -> String {
+    if random.chance(35) {
+        sentence(random, &GENERAL_NOTES, PERSONAL)
     } else {
         String::new()
     }
 }
 
 /// A reading; paint is thicker where it is not the maker's.
-fn read(source: &mut Source, reading: Reading, form: &str, status: &str) -> Decimal {
+fn read(random: &mut Random, reading: Reading, form: &str, status: &str) -> Decimal {
     let (low, high) = match (form, status) {
         (BODY_PAINT, "LOCAL_PAINT") => (165, 290),
         (BODY_PAINT, "PAINTED") => (210, 480),
         _ => reading.range,
     };
-    Decimal::new(source.between(low, high), reading.scale)
+    Decimal::new(random.between(low, high), reading.scale)
 }
 
 /// The organisation's bounds for a point.
@@ -99,24 +99,24 @@ pub fn status(data: &Dataset, organization: usize, code: &str, value: Decimal) -
 }
 
 /// A value a device would send for the point, two decimals at most; none for the computed ratio.
-pub fn device_value(source: &mut Source, vehicle: &Vehicle, code: &str) -> Option<Decimal> {
+pub fn device_value(random: &mut Random, vehicle: &Vehicle, code: &str) -> Option<Decimal> {
     let factory = vehicle.factory_power_hp.unwrap_or(Decimal::from(110));
     let point = test_line::POINTS.iter().find(|point| point.code == code)?;
     match code {
         partner_api::rules::dyno::RATIO => None,
         test_line::FACTORY_HP => Some(factory.normalize()),
         partner_api::rules::dyno::MEASURED_HP => {
-            let permille = Decimal::new(source.between(760, 1_030), 3);
+            let permille = Decimal::new(random.between(760, 1_030), 3);
             Some((factory * permille).round_dp(1).normalize())
         }
-        _ => Some(Decimal::new(source.between(point.hundredths.0, point.hundredths.1), 2).normalize()),
+        _ => Some(Decimal::new(random.between(point.hundredths.0, point.hundredths.1), 2).normalize()),
     }
 }
 
 /// The test-line form: `sent` by a device under `device` where there is one, the rest read by the inspector. Also settles
 /// the outcome of each sent point.
 pub fn test_line(
-    source: &mut Source,
+    random: &mut Random,
     data: &Dataset,
     template: &Template,
     vehicle: &Vehicle,
@@ -142,7 +142,7 @@ pub fn test_line(
         };
         let (value, written_by) = match (from_device, &written_by_device) {
             (Some(value), Some(device)) => (value, device.clone()),
-            _ if source.chance(hand.answered) => match device_value(source, vehicle, point.code) {
+            _ if random.chance(hand.answered) => match device_value(random, vehicle, point.code) {
                 Some(value) => (value, hand.inspector.to_owned()),
                 None => continue,
             },
@@ -161,9 +161,9 @@ pub fn test_line(
         }
     }
     Form {
-        id: source.id(hand.time),
+        id: random.id(hand.time),
         template: template.id,
-        general_note: general_note(source),
+        general_note: general_note(random),
         answers,
     }
 }

@@ -9,12 +9,12 @@ use super::{base, forms};
 use crate::catalogue::test_line;
 use crate::catalogue::texts::FIRST_NAMES;
 use crate::data::{Dataset, Form, Measurement, MeasurementPoint, Opened, Template, Vehicle};
-use crate::random::Source;
+use crate::random::Random;
 use partner_api::rules::plate;
 
 /// The test-line form of the report with number `report`; of half of the finished ones a device sent the values.
 pub fn test_line_form(
-    source: &mut Source,
+    random: &mut Random,
     data: &mut Dataset,
     template: &Template,
     vehicle: usize,
@@ -24,13 +24,13 @@ pub fn test_line_form(
 ) -> Form {
     let vehicle = data.vehicles[vehicle].clone();
     let is_finished = hand.answered > 50;
-    if !is_finished || source.chance(50) {
-        return forms::test_line(source, data, template, &vehicle, &mut [], None, hand);
+    if !is_finished || random.chance(50) {
+        return forms::test_line(random, data, template, &vehicle, &mut [], None, hand);
     }
-    let received_at = hand.time + Duration::minutes(source.between(-30, 45));
-    let mut measurement = package(source, data, &vehicle, branch, received_at);
+    let received_at = hand.time + Duration::minutes(random.between(-30, 45));
+    let mut measurement = package(random, data, &vehicle, branch, received_at);
     let device = Some(measurement.id);
-    let form = forms::test_line(source, data, template, &vehicle, &mut measurement.points, device, hand);
+    let form = forms::test_line(random, data, template, &vehicle, &mut measurement.points, device, hand);
     measurement.status = "APPLIED";
     measurement.inspection = Some(report);
     // One that came before the report waited for the inspector's click.
@@ -46,23 +46,23 @@ pub fn test_line_form(
 }
 
 /// Packages that wait for a report, and some that inspectors ignored.
-pub fn add_unsettled(source: &mut Source, data: &mut Dataset) {
+pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
     // Vehicles nobody opened a report for, at branches that take measurements.
     for number in 0..54 {
         let branch = loop {
-            let branch = source.index(data.branches.len());
+            let branch = random.index(data.branches.len());
             if data.branches[branch].is_active {
                 break branch;
             }
         };
-        let mut vehicle = data.vehicles[source.index(data.vehicles.len())].clone();
-        vehicle.plate = source.plate(data.branches[branch].province);
-        let received_at = base() - Duration::minutes(source.between(60, 60 * 24 * 45));
-        let mut measurement = package(source, data, &vehicle, branch, received_at);
+        let mut vehicle = data.vehicles[random.index(data.vehicles.len())].clone();
+        vehicle.plate = random.plate(data.branches[branch].province);
+        let received_at = base() - Duration::minutes(random.between(60, 60 * 24 * 45));
+        let mut measurement = package(random, data, &vehicle, branch, received_at);
         if number % 3 == 2 {
             measurement.status = "DISCARDED";
-            measurement.settled_at = Some(received_at + Duration::minutes(source.between(10, 600)));
-            measurement.settled_by = Some(source.pick::<&'static str>(&FIRST_NAMES));
+            measurement.settled_at = Some(received_at + Duration::minutes(random.between(10, 600)));
+            measurement.settled_by = Some(random.pick::<&'static str>(&FIRST_NAMES));
         }
         data.measurements.push(measurement);
     }
@@ -75,15 +75,15 @@ pub fn add_unsettled(source: &mut Source, data: &mut Dataset) {
         .collect();
     for (branch, vehicle) in late.into_iter().take(6) {
         let vehicle = data.vehicles[vehicle].clone();
-        let received_at = base() - Duration::minutes(source.between(5, 50));
-        let measurement = package(source, data, &vehicle, branch, received_at);
+        let received_at = base() - Duration::minutes(random.between(5, 50));
+        let measurement = package(random, data, &vehicle, branch, received_at);
         data.measurements.push(measurement);
     }
 }
 
 /// A package as it arrives: nothing is known yet of what becomes of it.
 fn package(
-    source: &mut Source,
+    random: &mut Random,
     data: &Dataset,
     vehicle: &Vehicle,
     branch: usize,
@@ -91,8 +91,8 @@ fn package(
 ) -> Measurement {
     let mut points = Vec::new();
     for point in &test_line::POINTS {
-        if source.chance(88)
-            && let Some(value) = forms::device_value(source, vehicle, point.code)
+        if random.chance(88)
+            && let Some(value) = forms::device_value(random, vehicle, point.code)
         {
             points.push(MeasurementPoint {
                 code: point.code,
@@ -105,22 +105,22 @@ fn package(
         // A package has at least one value; the chance of none is small, but not nothing.
         let code = "BRAKE_FRONT_LEFT";
         points.extend(
-            forms::device_value(source, vehicle, code).map(|value| MeasurementPoint {
+            forms::device_value(random, vehicle, code).map(|value| MeasurementPoint {
                 code,
                 value,
                 outcome: None,
             }),
         );
     }
-    let measured_at = received_at - Duration::seconds(source.between(5, 240));
+    let measured_at = received_at - Duration::seconds(random.between(5, 240));
     let external_id = format!("TL-{:06}", 1_001 + data.measurements.len());
     let device_serial = format!(
         "BRK{:04}-{}",
         2_000 + branch * 7,
-        if source.chance(50) { "A" } else { "B" }
+        if random.chance(50) { "A" } else { "B" }
     );
     let mut measurement = Measurement {
-        id: source.id(received_at),
+        id: random.id(received_at),
         branch,
         plate: vehicle.plate.clone(),
         external_id,
@@ -134,13 +134,13 @@ fn package(
         settled_by: None,
         points,
     };
-    measurement.raw = raw(source, data, &measurement);
+    measurement.raw = raw(random, data, &measurement);
     measurement
 }
 
 /// The bytes the device sent: each maker has its own way of spelling a plate and of laying out JSON.
-fn raw(source: &mut Source, data: &Dataset, measurement: &Measurement) -> Vec<u8> {
-    let plate = match source.index(3) {
+fn raw(random: &mut Random, data: &Dataset, measurement: &Measurement) -> Vec<u8> {
+    let plate = match random.index(3) {
         0 => measurement.plate.clone(),
         1 => measurement.plate.to_ascii_lowercase(),
         _ => plate::spaced(&measurement.plate),
@@ -150,7 +150,7 @@ fn raw(source: &mut Source, data: &Dataset, measurement: &Measurement) -> Vec<u8
         Some(offset) => measurement.measured_at.with_timezone(&offset).to_rfc3339(),
         None => measurement.measured_at.to_rfc3339(),
     };
-    let (newline, space) = if source.chance(30) { ("\n  ", " ") } else { ("", "") };
+    let (newline, space) = if random.chance(30) { ("\n  ", " ") } else { ("", "") };
     let mut values = String::new();
     for point in &measurement.points {
         let comma = if values.is_empty() { "" } else { "," };

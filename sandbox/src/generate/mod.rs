@@ -1,10 +1,10 @@
 //! Makes the sandbox's data from a seed. Pure: the same seed gives the same rows on every machine and day.
 
 mod forms;
-mod houses;
 mod measurements;
 mod photos;
 mod reports;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeZone as _, Utc};
 
 use super::catalogue::places;
 use super::data::{Dataset, Examples, Inspection, Opened};
-use super::random::Source;
+use super::random::Random;
 
 /// The seed of the data that `partner-api sandbox` serves. Another one makes another data set, whose organisations have
 /// other ids: a database made with an older one is recognised by that.
@@ -28,11 +28,11 @@ pub fn base() -> DateTime<Utc> {
 /// All of the data of a seed.
 #[must_use]
 pub fn dataset(seed: u64) -> Dataset {
-    let mut source = Source::new(seed);
-    let organizations = houses::organizations(&mut source);
-    let branches = houses::branches(&mut source);
-    let templates = houses::templates(&mut source);
-    let thresholds = houses::thresholds();
+    let mut random = Random::new(seed);
+    let organizations = tenants::organizations(&mut random);
+    let branches = tenants::branches(&mut random);
+    let templates = tenants::templates(&mut random);
+    let thresholds = tenants::thresholds();
     let mut data = Dataset {
         organizations,
         branches,
@@ -51,8 +51,8 @@ pub fn dataset(seed: u64) -> Dataset {
             out_of_scope_branch_code: places::OUT_OF_SCOPE_CODE,
         },
     };
-    reports::add(&mut source, &mut data);
-    measurements::add_unsettled(&mut source, &mut data);
+    reports::add(&mut random, &mut data);
+    measurements::add_unsettled(&mut random, &mut data);
     choose_examples(&mut data);
     data
 }

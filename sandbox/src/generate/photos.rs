@@ -7,11 +7,11 @@ use crate::catalogue::templates::TEMPLATES;
 use crate::catalogue::texts::CAPTIONS;
 use crate::data::{Form, Photo, Template, Vehicle};
 use crate::pictures::{self, SCENES};
-use crate::random::Source;
+use crate::random::Random;
 
 /// Photos of a report: around the vehicle, inside, engine, underbody, defects found, and papers.
 pub fn of_report(
-    source: &mut Source,
+    random: &mut Random,
     vehicle: &Vehicle,
     mileage_km: i32,
     forms: &[Form],
@@ -19,34 +19,34 @@ pub fn of_report(
     made: DateTime<Utc>,
 ) -> Vec<Photo> {
     let mut photos = Vec::new();
-    let mut add = |source: &mut Source, kind: &'static str, point_code: Option<&'static str>, scenes: Vec<usize>| {
+    let mut add = |random: &mut Random, kind: &'static str, point_code: Option<&'static str>, scenes: Vec<usize>| {
         if scenes.is_empty() {
             return;
         }
-        let caption = source.chance(45).then(|| sentence(source, &CAPTIONS, 8));
+        let caption = random.chance(45).then(|| sentence(random, &CAPTIONS, 8));
         let is_paper = pictures::is_paper(kind);
         photos.push(Photo {
-            id: source.id(made),
+            id: random.id(made),
             kind,
             point_code,
             caption,
-            scene: scenes[source.index(scenes.len())],
-            has_thumbnail: !is_paper && !source.chance(6),
-            show_in_report: !source.chance(9),
+            scene: scenes[random.index(scenes.len())],
+            has_thumbnail: !is_paper && !random.chance(6),
+            show_in_report: !random.chance(9),
         });
     };
     for scene in pictures::exteriors(vehicle.body, vehicle.color) {
-        add(source, "EXTERIOR", None, vec![scene]);
+        add(random, "EXTERIOR", None, vec![scene]);
     }
-    add(source, "INTERIOR", None, of_kind("INTERIOR"));
+    add(random, "INTERIOR", None, of_kind("INTERIOR"));
     if vehicle.fuel != "ELECTRIC" {
-        add(source, "ENGINE", None, of_kind("ENGINE"));
+        add(random, "ENGINE", None, of_kind("ENGINE"));
     }
-    if source.chance(70) {
-        add(source, "UNDERBODY", None, of_kind("UNDERBODY"));
+    if random.chance(70) {
+        add(random, "UNDERBODY", None, of_kind("UNDERBODY"));
     }
     if let Some(scene) = pictures::odometer(mileage_km) {
-        add(source, "ODOMETER", None, vec![scene]);
+        add(random, "ODOMETER", None, vec![scene]);
     }
     for (code, kind) in defects(forms, templates).into_iter().take(3) {
         let scenes = if kind == "DAMAGE" {
@@ -54,13 +54,13 @@ pub fn of_report(
         } else {
             of_kind(kind)
         };
-        add(source, kind, Some(code), scenes);
+        add(random, kind, Some(code), scenes);
     }
-    if source.chance(70) {
-        add(source, "REGISTRATION", None, of_kind("REGISTRATION"));
+    if random.chance(70) {
+        add(random, "REGISTRATION", None, of_kind("REGISTRATION"));
     }
-    if source.chance(25) {
-        add(source, "OTOSICIL_PDF", None, of_kind("OTOSICIL_PDF"));
+    if random.chance(25) {
+        add(random, "OTOSICIL_PDF", None, of_kind("OTOSICIL_PDF"));
     }
     photos
 }

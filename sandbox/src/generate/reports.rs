@@ -14,7 +14,7 @@ use crate::catalogue::texts::{
 use crate::catalogue::vehicles::{COLORS, MODELS};
 use crate::data::{Dataset, Form, Inspection, Opened, Template, Vehicle};
 use crate::pictures;
-use crate::random::Source;
+use crate::random::Random;
 
 /// How many reports of each status are made.
 const STATUSES: [(&str, usize); 7] = [
@@ -36,14 +36,14 @@ pub fn youngest() -> Duration {
     Duration::minutes(5)
 }
 
-pub fn add(source: &mut Source, data: &mut Dataset) {
+pub fn add(random: &mut Random, data: &mut Dataset) {
     let mut plan: Vec<(&'static str, Opened)> = Vec::new();
     for (status, count) in STATUSES {
         for number in 0..count {
-            plan.push((status, opened(source, status, number)));
+            plan.push((status, opened(random, status, number)));
         }
     }
-    source.shuffle(&mut plan);
+    random.shuffle(&mut plan);
     // Reports are numbered in the order they were opened.
     plan.sort_by_key(|(_, opened)| match opened {
         Opened::At(time) => *time,
@@ -51,8 +51,8 @@ pub fn add(source: &mut Source, data: &mut Dataset) {
     });
     let mut slugs_left_out = 0;
     for (status, opened) in plan {
-        let mut inspection = report(source, data, status, opened);
-        if status == "PUBLISHED" && slugs_left_out < WITHOUT_SLUG && source.chance(10) {
+        let mut inspection = report(random, data, status, opened);
+        if status == "PUBLISHED" && slugs_left_out < WITHOUT_SLUG && random.chance(10) {
             inspection.public_slug = None;
             slugs_left_out += 1;
         }
@@ -81,15 +81,15 @@ fn same_plate_twice(data: &mut Dataset) {
 }
 
 /// When the `number`th report of a status was opened.
-fn opened(source: &mut Source, status: &str, number: usize) -> Opened {
+fn opened(random: &mut Random, status: &str, number: usize) -> Opened {
     let day = Duration::hours(24);
     match (status, number) {
         ("DRAFT", 0) => return Opened::Before(youngest()),
         ("DRAFT", 1..=24) | ("REVISION_REQUESTED", 0..=9) => {
-            return Opened::Before(Duration::minutes(source.between(20, 23 * 60)));
+            return Opened::Before(Duration::minutes(random.between(20, 23 * 60)));
         }
         ("DRAFT", 25..=31) | ("REVISION_REQUESTED", 10..=13) => {
-            return Opened::Before(day + Duration::minutes(source.between(1, 90)));
+            return Opened::Before(day + Duration::minutes(random.between(1, 90)));
         }
         ("PUBLISHED" | "ARCHIVED", ..IMPORTED) => {
             return Opened::At(base() - Duration::days(151) + Duration::minutes(1_260));
@@ -97,17 +97,17 @@ fn opened(source: &mut Source, status: &str, number: usize) -> Opened {
         _ => {}
     }
     let days = match status {
-        "ARCHIVED" => source.between(150, 500),
-        "PUBLISHED" => source.between(1, 150),
-        "CANCELLED" => source.between(5, 300),
-        _ => source.between(2, 60),
+        "ARCHIVED" => random.between(150, 500),
+        "PUBLISHED" => random.between(1, 150),
+        "CANCELLED" => random.between(5, 300),
+        _ => random.between(2, 60),
     };
     // Within opening hours (06:00 to 15:00 UTC is 09:00 to 18:00 in Türkiye), on whole minutes of coarse grain, so that
     // now and then two are opened at the same time.
-    Opened::At(base() - Duration::days(days) + Duration::minutes(360 + 15 * source.between(0, 36)))
+    Opened::At(base() - Duration::days(days) + Duration::minutes(360 + 15 * random.between(0, 36)))
 }
 
-fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened: Opened) -> Inspection {
+fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened: Opened) -> Inspection {
     let (time, is_recent) = match opened {
         Opened::At(time) => (time, false),
         Opened::Before(age) => (base() - age, true),
@@ -119,14 +119,14 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
             .position(|branch| branch.code == OPEN_REPORT_CODE)
             .unwrap_or(0)
     } else {
-        pick_branch(source, is_recent)
+        pick_branch(random, is_recent)
     };
     let organization = data.branches[branch].organization;
-    let vehicle = vehicle(source, data, branch, time, is_open_example || is_recent);
+    let vehicle = vehicle(random, data, branch, time, is_open_example || is_recent);
     let (package, price, form_count, has_test_line) = if is_recent {
         PACKAGES[3]
     } else {
-        *source.pick(&PACKAGES)
+        *random.pick(&PACKAGES)
     };
     let templates: Vec<Template> = data
         .templates
@@ -140,7 +140,7 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
         95
     };
     let hand = Hand {
-        inspector: source.pick::<&'static str>(&FIRST_NAMES),
+        inspector: random.pick::<&'static str>(&FIRST_NAMES),
         answered,
         time,
     };
@@ -151,36 +151,36 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
         .take(form_count)
         // An electric car has neither oil nor a clutch.
         .filter(|template| !(template.code == "ENGINE" && is_electric))
-        .map(|template| forms::by_hand(source, template, hand))
+        .map(|template| forms::by_hand(random, template, hand))
         .collect();
     let number = data.inspections.len();
     if has_test_line && let Some(template) = templates.iter().find(|template| template.is_test_line) {
         filled.push(if is_recent {
             // Waits for the device.
             Form {
-                id: source.id(time),
+                id: random.id(time),
                 template: template.id,
                 general_note: String::new(),
                 answers: Vec::new(),
             }
         } else {
-            measurements::test_line_form(source, data, template, vehicle, branch, number, hand)
+            measurements::test_line_form(random, data, template, vehicle, branch, number, hand)
         });
     }
-    let mileage = mileage(source, data.vehicles[vehicle].mileage_km);
-    let pictured = !matches!(status, "DRAFT") && !source.chance(3);
+    let mileage = mileage(random, data.vehicles[vehicle].mileage_km);
+    let pictured = !matches!(status, "DRAFT") && !random.chance(3);
     let photos = if pictured {
-        photos::of_report(source, &data.vehicles[vehicle], mileage, &filled, &templates, time)
+        photos::of_report(random, &data.vehicles[vehicle], mileage, &filled, &templates, time)
     } else {
         Vec::new()
     };
     let score = forms::score(&filled);
     let good = score >= 80;
     let visible = matches!(status, "PUBLISHED" | "ARCHIVED" | "CANCELLED");
-    let published_at = visible.then(|| time + Duration::minutes(source.between(50, 400)));
+    let published_at = visible.then(|| time + Duration::minutes(random.between(50, 400)));
     let base_price = price + if data.vehicles[vehicle].body == "SUV" { 450 } else { 0 };
-    let (discount_name, discount) = if source.chance(40) {
-        *source.pick(&DISCOUNTS)
+    let (discount_name, discount) = if random.chance(40) {
+        *random.pick(&DISCOUNTS)
     } else {
         ("", 0)
     };
@@ -190,7 +190,7 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
     let has_page = matches!(status, "PUBLISHED" | "ARCHIVED");
     let is_draft = status == "DRAFT";
     Inspection {
-        id: source.id(time),
+        id: random.id(time),
         report_number: format!(
             "{}-{}-{:06}",
             ORGANIZATIONS[organization].letter,
@@ -206,18 +206,18 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
         discount_percent: Decimal::new(discount * 100, 2),
         discount_name,
         final_price,
-        payment_type: source.weighted(&[("CARD", 55), ("CASH", 25), ("TRANSFER", 20)]),
+        payment_type: random.weighted(&[("CARD", 55), ("CASH", 25), ("TRANSFER", 20)]),
         snapshot_mileage_km: mileage,
         summary: if is_draft {
             String::new()
         } else {
-            sentence(source, if good { &SUMMARIES_GOOD } else { &SUMMARIES_MIXED }, 25)
+            sentence(random, if good { &SUMMARIES_GOOD } else { &SUMMARIES_MIXED }, 25)
         },
         recommendation: if is_draft {
             String::new()
         } else {
             sentence(
-                source,
+                random,
                 if good {
                     &RECOMMENDATIONS_GOOD
                 } else {
@@ -227,7 +227,7 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
             )
         },
         overall_score: if is_draft { 0 } else { score },
-        public_slug: has_page.then(|| slug(source)),
+        public_slug: has_page.then(|| slug(random)),
         published_at,
         opened,
         forms: filled,
@@ -236,10 +236,10 @@ fn report(source: &mut Source, data: &mut Dataset, status: &'static str, opened:
 }
 
 /// A branch; one that is closed has old reports only.
-fn pick_branch(source: &mut Source, is_recent: bool) -> usize {
+fn pick_branch(random: &mut Random, is_recent: bool) -> usize {
     loop {
         // The first branches of the list are the busiest.
-        let branch = source.index(BRANCHES.len()).min(source.index(BRANCHES.len() + 8));
+        let branch = random.index(BRANCHES.len()).min(random.index(BRANCHES.len() + 8));
         if BRANCHES[branch].is_active || !is_recent {
             return branch;
         }
@@ -247,22 +247,22 @@ fn pick_branch(source: &mut Source, is_recent: bool) -> usize {
 }
 
 /// The mileage at the inspection: the registered one, or, for some, that of a picture of an odometer near it.
-fn mileage(source: &mut Source, registered: i32) -> i32 {
+fn mileage(random: &mut Random, registered: i32) -> i32 {
     let near = pictures::ODOMETERS
         .iter()
         .copied()
         .min_by_key(|km| (km - registered).abs())
         .unwrap_or(registered);
-    if source.chance(40) && (near - registered).abs() < 15_000 {
+    if random.chance(40) && (near - registered).abs() < 15_000 {
         near
     } else {
-        registered + i32::try_from(source.between(0, 900)).unwrap_or(0)
+        registered + i32::try_from(random.between(0, 900)).unwrap_or(0)
     }
 }
 
 /// Index of the report's vehicle: mostly a new one, sometimes one that was there before.
-fn vehicle(source: &mut Source, data: &mut Dataset, branch: usize, time: DateTime<Utc>, is_new: bool) -> usize {
-    if !is_new && source.chance(5) {
+fn vehicle(random: &mut Random, data: &mut Dataset, branch: usize, time: DateTime<Utc>, is_new: bool) -> usize {
+    if !is_new && random.chance(5) {
         let before = data
             .inspections
             .iter()
@@ -272,35 +272,35 @@ fn vehicle(source: &mut Source, data: &mut Dataset, branch: usize, time: DateTim
             return before.vehicle;
         }
     }
-    let province = if source.chance(78) {
+    let province = if random.chance(78) {
         BRANCHES[branch].province
     } else {
-        source.pick(&BRANCHES).province
+        random.pick(&BRANCHES).province
     };
-    let model = source.pick(&MODELS);
-    let (fuel, transmission, power) = *source.pick(model.engines);
-    let year = i32::try_from(source.between(i64::from(model.years.0), i64::from(model.years.1))).unwrap_or(2018);
+    let model = random.pick(&MODELS);
+    let (fuel, transmission, power) = *random.pick(model.engines);
+    let year = i32::try_from(random.between(i64::from(model.years.0), i64::from(model.years.1))).unwrap_or(2018);
     let age = i64::from(2026 - year).max(1);
-    let mileage = source.between(6_000, 21_000) * age + source.between(0, 3_000);
+    let mileage = random.between(6_000, 21_000) * age + random.between(0, 3_000);
     data.vehicles.push(Vehicle {
-        id: source.id(time),
-        plate: source.plate(province),
-        vin: source.vin(model.wmi, year),
+        id: random.id(time),
+        plate: random.plate(province),
+        vin: random.vin(model.wmi, year),
         brand: model.brand,
         model: model.model,
         year,
         body: model.body,
         fuel,
         transmission,
-        color: source.weighted(&COLORS),
+        color: random.weighted(&COLORS),
         mileage_km: i32::try_from(mileage).unwrap_or(120_000).min(389_000),
-        factory_power_hp: (is_new || !source.chance(8)).then(|| Decimal::from(power)),
+        factory_power_hp: (is_new || !random.chance(8)).then(|| Decimal::from(power)),
     });
     data.vehicles.len() - 1
 }
 
-fn slug(source: &mut Source) -> String {
+fn slug(random: &mut Random) -> String {
     (0..12)
-        .map(|_| char::from(*source.pick(b"abcdefghijkmnpqrstuvwxyz23456789")))
+        .map(|_| char::from(*random.pick(b"abcdefghijkmnpqrstuvwxyz23456789")))
         .collect()
 }

@@ -1,22 +1,22 @@
 //! Fills the sentences' placeholders.
 
 use crate::catalogue::texts::{FIRST_NAMES, PERSONAL};
-use crate::random::Source;
+use crate::random::Random;
 
 /// One of `sentences` with its placeholders filled; sometimes, `personal` times in a hundred, with a sentence that holds
 /// personal data behind it.
-pub fn sentence(source: &mut Source, sentences: &[&str], personal: i64) -> String {
-    let template = *source.pick::<&str>(sentences);
-    let mut text = fill(source, template);
-    if source.chance(personal) {
+pub fn sentence(random: &mut Random, sentences: &[&str], personal: i64) -> String {
+    let template = *random.pick::<&str>(sentences);
+    let mut text = fill(random, template);
+    if random.chance(personal) {
         text.push(' ');
-        let addition = *source.pick::<&str>(&PERSONAL);
-        text.push_str(&fill(source, addition));
+        let addition = *random.pick::<&str>(&PERSONAL);
+        text.push_str(&fill(random, addition));
     }
     text
 }
 
-fn fill(source: &mut Source, template: &str) -> String {
+fn fill(random: &mut Random, template: &str) -> String {
     let mut text = String::with_capacity(template.len() + 16);
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -25,11 +25,11 @@ fn fill(source: &mut Source, template: &str) -> String {
         };
         text.push_str(before);
         match name {
-            "tc" => text.push_str(&source.national_id()),
-            "tel" => text.push_str(&source.telephone()),
-            "ad" => text.push_str(source.pick::<&str>(&FIRST_NAMES)),
-            "km" => text.push_str(&thousands(source.between(12, 240) * 1_000)),
-            _ => text.push_str(&thousands(source.between(6, 90) * 500)),
+            "tc" => text.push_str(&random.national_id()),
+            "tel" => text.push_str(&random.telephone()),
+            "ad" => text.push_str(random.pick::<&str>(&FIRST_NAMES)),
+            "km" => text.push_str(&thousands(random.between(12, 240) * 1_000)),
+            _ => text.push_str(&thousands(random.between(6, 90) * 500)),
         }
         rest = after;
     }
@@ -52,9 +52,9 @@ mod tests {
 
     #[test]
     fn no_placeholder_is_left() {
-        let mut source = Source::new(3);
+        let mut random = Random::new(3);
         for _ in 0..200 {
-            let text = sentence(&mut source, &["{km} km, {tl} TL"], 80);
+            let text = sentence(&mut random, &["{km} km, {tl} TL"], 80);
             assert!(!text.contains(['{', '}']), "{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! Organisations, branches, their templates and thresholds.
+//! Tenants: organisations, branches, their templates and thresholds.
 
 use chrono::{DateTime, Duration, Utc};
 use rust_decimal::Decimal;
@@ -8,18 +8,18 @@ use crate::catalogue::places::{BRANCHES, ORGANIZATIONS};
 use crate::catalogue::templates::TEMPLATES;
 use crate::catalogue::test_line;
 use crate::data::{Branch, Organization, Template, TemplatePoint, ThresholdRow};
-use crate::random::Source;
+use crate::random::Random;
 
 /// When the organisations joined.
 fn founded() -> DateTime<Utc> {
     base() - Duration::days(700)
 }
 
-pub fn organizations(source: &mut Source) -> Vec<Organization> {
+pub fn organizations(random: &mut Random) -> Vec<Organization> {
     ORGANIZATIONS
         .iter()
         .map(|spec| Organization {
-            id: source.id(founded()),
+            id: random.id(founded()),
             slug: spec.slug,
             name: spec.name,
             pii_mode: spec.pii_mode,
@@ -28,11 +28,11 @@ pub fn organizations(source: &mut Source) -> Vec<Organization> {
         .collect()
 }
 
-pub fn branches(source: &mut Source) -> Vec<Branch> {
+pub fn branches(random: &mut Random) -> Vec<Branch> {
     BRANCHES
         .iter()
         .map(|spec| Branch {
-            id: source.id(founded() + Duration::days(1)),
+            id: random.id(founded() + Duration::days(1)),
             organization: spec.organization,
             code: spec.code,
             name: format!("{} {} Şubesi", ORGANIZATIONS[spec.organization].short, spec.district),
@@ -45,20 +45,20 @@ pub fn branches(source: &mut Source) -> Vec<Branch> {
 }
 
 /// The templates of each organisation, the test-line form last.
-pub fn templates(source: &mut Source) -> Vec<Template> {
+pub fn templates(random: &mut Random) -> Vec<Template> {
     let made = founded() + Duration::days(2);
     let mut templates = Vec::new();
     for organization in 0..ORGANIZATIONS.len() {
         for spec in &TEMPLATES {
             let points = spec.points.iter().map(|(code, name, reading)| TemplatePoint {
-                id: source.id(made),
+                id: random.id(made),
                 code,
                 name,
                 unit: reading.map(|reading| reading.unit),
             });
             let points = points.collect();
             templates.push(Template {
-                id: source.id(made),
+                id: random.id(made),
                 organization,
                 code: spec.code,
                 name: spec.name,
@@ -72,14 +72,14 @@ pub fn templates(source: &mut Source) -> Vec<Template> {
             .filter(|point| !test_line::is_left_out(organization, point.code));
         let points = points
             .map(|point| TemplatePoint {
-                id: source.id(made),
+                id: random.id(made),
                 code: point.code,
                 name: point.name,
                 unit: Some(point.unit),
             })
             .collect();
         templates.push(Template {
-            id: source.id(made),
+            id: random.id(made),
             organization,
             code: test_line::CODE,
             name: test_line::NAME,

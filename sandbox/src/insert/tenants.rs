@@ -1,4 +1,4 @@
-//! Organisations, branches, templates and thresholds.
+//! Tenants: organisations, branches, templates and thresholds.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::Type;
@@ -8,7 +8,7 @@ use crate::data::Dataset;
 use partner_api::db::DbError;
 use partner_api::rules::branch_code;
 
-pub(super) async fn houses(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
+pub(super) async fn organizations_and_branches(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
     let columns = [
         ("id", Type::UUID),
         ("slug", Type::TEXT),
@@ -51,7 +51,7 @@ pub(super) async fn houses(transaction: &Transaction<'_>, data: &Dataset) -> Res
     copy.finish().await
 }
 
-pub(super) async fn templates(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
+pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
     let columns = [
         ("id", Type::UUID),
         ("organization_id", Type::UUID),
