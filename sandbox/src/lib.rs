@@ -79,9 +79,9 @@ pub enum SandboxError {
     /// The configured key prefix cannot begin a key id.
     #[error(transparent)]
     KeyPrefix(#[from] partner_api_signing::InvalidKeyId),
-    /// A picture cannot be encoded.
-    #[error("a picture cannot be encoded: {0}")]
-    Picture(#[from] image::ImageError),
+    /// A picture cannot be drawn.
+    #[error("a picture cannot be drawn: {0}")]
+    Picture(#[from] pictures::PictureError),
     /// A thread that drew pictures was lost.
     #[error("drawing was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
