@@ -150,7 +150,7 @@ pub struct Form {
     pub answers: Vec<Answer>,
 }
 
-/// A photo of a report, showing one of the shared [scenes](crate::pictures::Scene).
+/// A photo of a report, showing one of the shared [scenes](sandbox_pictures::Scene).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Photo {
     /// Its id.
@@ -161,7 +161,7 @@ pub struct Photo {
     pub point_code: Option<&'static str>,
     /// The inspector's caption.
     pub caption: Option<String>,
-    /// Index of the scene in [`crate::pictures::SCENES`].
+    /// Index of the scene in [`sandbox_pictures::SCENES`].
     pub scene: usize,
     /// Whether it has a small version.
     pub has_thumbnail: bool,

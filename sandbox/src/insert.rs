@@ -7,12 +7,12 @@ use std::pin::Pin;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
+use partner_api::db::DbError;
+use sandbox_pictures::{self as pictures, SCENES};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::data::{Dataset, Inspection, Opened};
-use super::pictures::{self, SCENES};
-use partner_api::db::DbError;
 
 pub use measurements::measurements;
 

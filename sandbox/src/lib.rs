@@ -11,34 +11,35 @@ pub mod generate;
 mod insert;
 pub mod manifest;
 mod partners;
-pub mod pictures;
 mod progress;
 pub mod random;
 mod run;
 pub mod scenarios;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use run::run;
 
-use std::num::NonZero;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use bytes::Bytes;
 use chrono::Utc;
 use deadpool_postgres::Pool;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use partner_api::db::DbError;
+use partner_api::db::connection::Connection;
+use partner_api::secrets::{MasterKey, MasterKeyError};
+use partner_api::storage::{Storage, StorageError};
 use thiserror::Error;
 use uuid::Uuid;
 
 use data::{Dataset, Opened};
 use manifest::Manifest;
-use partner_api::db::DbError;
-use partner_api::db::connection::Connection;
-use partner_api::secrets::{MasterKey, MasterKeyError};
-use partner_api::storage::{Storage, StorageError};
-use pictures::SCENES;
 use progress::Step;
+use stored::Pictures;
+
+/// What the sandbox serves, made when it is first wanted.
+static DATA: LazyLock<Dataset> = LazyLock::new(|| generate::dataset(generate::SEED));
 
 /// Held while rows are made, so that of two sandboxes on one database the second finds the first one's.
 const SEED_LOCK: i64 = 0x5341_4e44_424f_5831;
@@ -81,7 +82,7 @@ pub enum SandboxError {
     KeyPrefix(#[from] partner_api_signing::InvalidKeyId),
     /// A picture cannot be drawn.
     #[error("a picture cannot be drawn: {0}")]
-    Picture(#[from] pictures::PictureError),
+    Picture(#[from] sandbox_pictures::PictureError),
     /// A thread that drew pictures was lost.
     #[error("drawing was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -112,7 +113,8 @@ impl From<tokio_postgres::Error> for SandboxError {
     }
 }
 
-/// Makes all that is missing of the sandbox's data, but the PDFs, in a migrated database and its storage; opens the open reports again.
+/// Makes all that is missing of the sandbox's data, but the PDFs, in a migrated database and its storage; opens the open
+/// reports again.
 ///
 /// # Errors
 /// [`SandboxError::OtherData`] when the database holds organisations that are not the sandbox's; else what failed. What was
@@ -123,17 +125,26 @@ pub async fn seed(
     master_key: &MasterKey,
     key_prefix: &str,
 ) -> Result<Summary, SandboxError> {
-    let data = generate::dataset(generate::SEED);
-    let has_rows = has_rows(pool, &data).await?;
-    let drawn = draw_missing(storage, has_rows).await?;
+    let pictures = Pictures::draw_missing(storage).await?;
+    fill(pool, &pictures, master_key, key_prefix).await
+}
+
+/// The part of [`seed`] that is the database's.
+async fn fill(
+    pool: &Pool,
+    pictures: &Pictures,
+    master_key: &MasterKey,
+    key_prefix: &str,
+) -> Result<Summary, SandboxError> {
+    let has_rows = has_rows(pool, &DATA).await?;
     if !has_rows {
-        insert_rows(pool, &data, &drawn.sizes, master_key, key_prefix).await?;
+        insert_rows(pool, &DATA, &pictures.sizes, master_key, key_prefix).await?;
     }
-    reopen(pool, &data).await?;
+    reopen(pool, &DATA).await?;
     Ok(Summary {
         is_new: !has_rows,
-        inspections: data.inspections.len(),
-        pictures: drawn.count,
+        inspections: DATA.inspections.len(),
+        pictures: pictures.drawn,
     })
 }
 
@@ -143,7 +154,7 @@ pub async fn seed(
 /// # Errors
 /// When the database cannot be reached or refuses.
 pub async fn refresh(pool: &Pool) -> Result<(), DbError> {
-    reopen(pool, &generate::dataset(generate::SEED)).await
+    reopen(pool, &DATA).await
 }
 
 /// Calls [`refresh`] from time to time, for as long as it is polled. A failure waits for the next time.
@@ -163,7 +174,7 @@ pub async fn keep_open(pool: Pool) {
 pub async fn manifest(pool: &Pool, master_key: &MasterKey, base_url: &str) -> Result<Manifest, SandboxError> {
     let connection = Connection::take(pool, DATABASE).await?;
     let partners = partners::load(&connection, master_key).await?;
-    Ok(Manifest::new(&generate::dataset(generate::SEED), base_url, partners))
+    Ok(Manifest::new(&DATA, base_url, partners))
 }
 
 async fn has_rows(pool: &Pool, data: &Dataset) -> Result<bool, SandboxError> {
@@ -227,60 +238,4 @@ async fn reopen(pool: &Pool, data: &Dataset) -> Result<(), DbError> {
         .execute(REOPEN, &[&ids, &seconds])
         .await?;
     Ok(())
-}
-
-struct Drawn {
-    /// Of every scene's picture in bytes, when they were all drawn.
-    sizes: Vec<i64>,
-    count: usize,
-}
-
-/// Draws and stores the pictures that are not in the storage; all of them when their sizes are wanted for new rows.
-async fn draw_missing(storage: &Storage, has_rows: bool) -> Result<Drawn, SandboxError> {
-    let mut wanted = Vec::new();
-    for (index, scene) in SCENES.iter().enumerate() {
-        let is_stored =
-            has_rows && storage.exists(&scene.object_key()).await? && storage.exists(&scene.thumbnail_key()).await?;
-        if !is_stored {
-            wanted.push(index);
-        }
-    }
-    let mut drawn = Drawn {
-        sizes: vec![0; SCENES.len()],
-        count: wanted.len(),
-    };
-    if wanted.is_empty() {
-        return Ok(drawn);
-    }
-    let step = Step::begin("Drawing photos", wanted.len());
-    let pictures = stream::iter(wanted).map(|index| async move {
-        let picture = tokio::task::spawn_blocking(move || SCENES[index].draw()).await??;
-        let size = i64::try_from(picture.full.len()).unwrap_or(i64::MAX);
-        storage
-            .put(
-                &SCENES[index].object_key(),
-                Bytes::from(picture.full),
-                pictures::MIME_TYPE,
-            )
-            .await?;
-        storage
-            .put(
-                &SCENES[index].thumbnail_key(),
-                Bytes::from(picture.thumbnail),
-                pictures::MIME_TYPE,
-            )
-            .await?;
-        Ok::<_, SandboxError>((index, size))
-    });
-    let mut pictures = pictures.buffer_unordered(parallelism());
-    while let Some((index, size)) = pictures.try_next().await? {
-        drawn.sizes[index] = size;
-        step.advance();
-    }
-    step.finish();
-    Ok(drawn)
-}
-
-fn parallelism() -> usize {
-    std::thread::available_parallelism().map_or(2, NonZero::get)
 }

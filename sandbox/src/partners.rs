@@ -1,6 +1,9 @@
 //! The sandbox's four partners, their keys and what they are granted.
 
 use deadpool_postgres::Transaction;
+use partner_api::db::DbError;
+use partner_api::db::connection::Connection;
+use partner_api::secrets::MasterKey;
 use partner_api_signing::{Environment, KEY_ID_RANDOM_BYTES, KeyId, SECRET_RANDOM_BYTES, Secret};
 use rand::TryRngCore as _;
 use uuid::Uuid;
@@ -9,9 +12,6 @@ use super::SandboxError;
 use super::catalogue::places::{BETA_CODES, FULL, MASKED, NONE};
 use super::data::Dataset;
 use super::manifest::Partner;
-use partner_api::db::DbError;
-use partner_api::db::connection::Connection;
-use partner_api::secrets::MasterKey;
 
 partner_api::statement! {
     PARTNER = "INSERT INTO partners (id, name) VALUES ($1, $2)";

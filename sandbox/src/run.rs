@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
-use super::scenarios::Outcomes;
-use super::{keep_open, manifest, scenarios, seed};
 use partner_api::config::Config;
-use partner_api::secrets::purpose;
+use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::RunningServer;
 use partner_api::startup::{OpenDatabase, StopSignals, serve};
+
+use super::scenarios::Outcomes;
+use super::stored::Pictures;
+use super::{SandboxError, fill, keep_open, manifest, scenarios};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -21,10 +23,15 @@ pub async fn run(config: Config, check: bool) -> Result<bool, Failure> {
     std::fs::create_dir_all(&config.data_dir)
         .map_err(|error| format!("the data folder {} cannot be made: {error}", config.data_dir.display()))?;
     let mut stop = StopSignals::listen()?;
-    let database = OpenDatabase::open(&config).await?;
+    let master_key = config.master_key()?;
+    // Only written to here, so the links' address does not matter yet.
+    let storage = config.open_storage("http://127.0.0.1", master_key.derive(purpose::LINKS))?;
+    // Neither waits for the other: the database is initialised while pictures are drawn.
+    let (database, pictures) = tokio::join!(OpenDatabase::open(&config), Pictures::draw_missing(&storage));
+    let database = database?;
     // Whatever becomes of it, the server and the private database are stopped in order.
     let started = tokio::select! {
-        started = start(&config, &database) => started,
+        started = start(&config, &database, pictures, master_key) => started,
         () = stop.received() => Err("stopped before it was ready".into()),
     };
     let outcome = match started {
@@ -52,12 +59,14 @@ pub async fn run(config: Config, check: bool) -> Result<bool, Failure> {
     outcome
 }
 
-/// Makes what is missing, starts the server, writes `sandbox.json` and runs the scenarios.
-async fn start(config: &Config, database: &OpenDatabase) -> Result<(RunningServer, Outcomes), Failure> {
-    let master_key = config.master_key()?;
-    // Only written to here, so the links' address does not matter yet.
-    let storage = config.open_storage("http://127.0.0.1", master_key.derive(purpose::LINKS))?;
-    seed(&database.pool, &storage, &master_key, &config.key_prefix).await?;
+/// Makes the rows that are missing, starts the server, writes `sandbox.json` and runs the scenarios.
+async fn start(
+    config: &Config,
+    database: &OpenDatabase,
+    pictures: Result<Pictures, SandboxError>,
+    master_key: MasterKey,
+) -> Result<(RunningServer, Outcomes), Failure> {
+    fill(&database.pool, &pictures?, &master_key, &config.key_prefix).await?;
     let running = serve(config, database, master_key.clone()).await?;
     let manifest = manifest(&database.pool, &master_key, &running.public_url).await?;
     manifest.write(&config.data_dir)?;

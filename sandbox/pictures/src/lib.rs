@@ -1,7 +1,9 @@
 //! Pictures for the reports: drawn, not photographed, but real JPEGs of what their kind says. All reports share them.
 //!
-//! What they show stands in `pictures/*.svg`, which any browser opens. A [`Scene`] is one of those files under a style sheet of
+//! What they show stands in `svg/`, in files that any browser opens. A [`Scene`] is one of those files under a style sheet of
 //! its own, which gives a car its paint, an odometer its mileage and a panel its scratches.
+//!
+//! A crate of its own, for unoptimised it takes seconds: the library's encoder is generic, and compiled here.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -9,7 +11,7 @@ use std::sync::LazyLock;
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder as _, ImageError};
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{self, ImageHrefResolver, ImageKind, Options, Tree};
+use resvg::usvg::{self, ImageHrefResolver, ImageKind, ImageRendering, Options, Tree};
 use thiserror::Error;
 
 /// Width and height of a picture in pixels.
@@ -24,9 +26,9 @@ pub const ODOMETERS: [i32; 10] = [
     9_412, 24_870, 41_236, 63_508, 87_914, 112_347, 138_062, 164_795, 203_118, 251_640,
 ];
 
-/// Each file of `pictures/`, by its name.
+/// Each file of `svg/`, by its name.
 macro_rules! files {
-    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../pictures/", $name)))),+] };
+    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../svg/", $name)))),+] };
 }
 static FILES: [(&str, &str); 19] = files![
     "along.svg",
@@ -161,6 +163,8 @@ fn tree(file: &str, style: &str) -> Result<Tree, PictureError> {
     let (_, svg) = found.ok_or_else(|| PictureError::Missing(file.to_owned()))?;
     let options = Options {
         style_sheet: Some(style.to_owned()),
+        // They are drawn at the picture's own scale, pixel upon pixel.
+        image_rendering: ImageRendering::OptimizeSpeed,
         image_href_resolver: ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
             resolve_string: Box::new(|href, _| Some(ImageKind::SVG(tree(href, style).ok()?))),

@@ -1,6 +1,7 @@
 //! A report's forms: the inspector's answers, and those a device's measurement gave.
 
 use chrono::{DateTime, Utc};
+use partner_api::rules::threshold::{self, Bounds, PointStatus};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -10,7 +11,6 @@ use crate::catalogue::test_line;
 use crate::catalogue::texts::GENERAL_NOTES;
 use crate::data::{Answer, Dataset, Form, MeasurementPoint, Template, Vehicle};
 use crate::random::Random;
-use partner_api::rules::threshold::{self, Bounds, PointStatus};
 
 /// How often in a hundred an inspector's text holds personal data it should not hold.
 const PERSONAL: i64 = 12;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Duration, FixedOffset, Utc};
+use partner_api::rules::plate;
 
 use super::forms::Hand;
 use super::{base, forms};
@@ -10,7 +11,6 @@ use crate::catalogue::test_line;
 use crate::catalogue::texts::FIRST_NAMES;
 use crate::data::{Dataset, Form, Measurement, MeasurementPoint, Opened, Template, Vehicle};
 use crate::random::Random;
-use partner_api::rules::plate;
 
 /// The test-line form of the report with number `report`; of half of the finished ones a device sent the values.
 pub fn test_line_form(

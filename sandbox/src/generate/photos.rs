@@ -1,12 +1,12 @@
 //! A report's photos, hidden ones among them.
 
 use chrono::{DateTime, Utc};
+use sandbox_pictures::{self as pictures, SCENES};
 
 use super::texts::sentence;
 use crate::catalogue::templates::TEMPLATES;
 use crate::catalogue::texts::CAPTIONS;
 use crate::data::{Form, Photo, Template, Vehicle};
-use crate::pictures::{self, SCENES};
 use crate::random::Random;
 
 /// Photos of a report: around the vehicle, inside, engine, underbody, defects found, and papers.

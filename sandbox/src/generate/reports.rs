@@ -13,8 +13,8 @@ use crate::catalogue::texts::{
 };
 use crate::catalogue::vehicles::{COLORS, MODELS};
 use crate::data::{Dataset, Form, Inspection, Opened, Template, Vehicle};
-use crate::pictures;
 use crate::random::Random;
+use sandbox_pictures as pictures;
 
 /// How many reports of each status are made.
 const STATUSES: [(&str, usize); 7] = [

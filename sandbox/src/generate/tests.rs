@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use chrono::Duration;
+use partner_api::rules::branch_code;
+use partner_api::rules::plate::Plate;
+use partner_api::rules::scrub::scrub;
 
 use super::*;
 use crate::catalogue::places::{BETA_CODES, BRANCHES};
 use crate::data::Branch;
 use crate::random::vin_check_digit;
-use partner_api::rules::branch_code;
-use partner_api::rules::plate::Plate;
-use partner_api::rules::scrub::scrub;
 
 static DATA: LazyLock<Dataset> = LazyLock::new(|| dataset(SEED));
 

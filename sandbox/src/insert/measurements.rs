@@ -1,13 +1,13 @@
 //! Measurements with their points.
 
 use deadpool_postgres::Transaction;
+use partner_api::db::DbError;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::Copy;
 use crate::data::Dataset;
-use partner_api::db::DbError;
 
 /// The measurements, as sent by one partner's key.
 pub async fn measurements(

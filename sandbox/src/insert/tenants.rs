@@ -1,12 +1,12 @@
 //! Tenants: organisations, branches, templates and thresholds.
 
 use deadpool_postgres::Transaction;
+use partner_api::db::DbError;
+use partner_api::rules::branch_code;
 use tokio_postgres::types::Type;
 
 use super::{Copy, position};
 use crate::data::Dataset;
-use partner_api::db::DbError;
-use partner_api::rules::branch_code;
 
 pub(super) async fn organizations_and_branches(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
     let columns = [
