@@ -2,9 +2,9 @@
 
 use std::io;
 
+use embedded_postgres::EmbeddedPostgresError;
 use partner_api::db::DbError;
 use partner_api::db::pool::PoolSetupError;
-use partner_api::embedded_postgres::EmbeddedPostgresError;
 use thiserror::Error;
 
 /// Why there is no measurement.
@@ -18,7 +18,7 @@ pub enum BenchError {
     Data(#[from] DbError),
     /// The sandbox's data cannot be made.
     #[error("the sandbox's data cannot be made: {0}")]
-    Sandbox(#[from] partner_api::sandbox::SandboxError),
+    Sandbox(#[from] partner_api_sandbox::SandboxError),
     /// The pool that fills the database cannot be made.
     #[error(transparent)]
     Pool(#[from] PoolSetupError),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use partner_api::embedded_postgres::standard_folders;
+use embedded_postgres::standard_folders;
 use tokio::process::Command;
 
 use crate::error::BenchError;

@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use deadpool_postgres::Pool;
+use embedded_postgres::{EmbeddedPostgres, Options};
 use partner_api::db::migrate::migrate;
 use partner_api::db::pool::{PoolSettings, pool};
-use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
 use partner_api::publishing::{Turn, Worker};
-use partner_api::sandbox;
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::storage::Storage;
+use partner_api_sandbox as sandbox;
 use partner_api_signing::{Environment, KEY_ID_RANDOM_BYTES, KeyId, SECRET_RANDOM_BYTES, Secret};
 use tempfile::TempDir;
 use tokio_postgres::{Client, Config, NoTls};
@@ -94,7 +94,7 @@ impl World {
             ]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
-            ..Options::default()
+            ..Options::of("partner-api")
         };
         let postgres = EmbeddedPostgres::start(folder.path(), options).await?;
         let config = postgres.config();

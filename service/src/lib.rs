@@ -1,4 +1,4 @@
-//! The partner API's service: library and binary.
+//! The partner API's service. The program around it is the crate `partner-api-cli`.
 //!
 //! A request's way in is three rooms long: [`front_door`] → [`endpoints`] → [`db`]. What two endpoints share is pure and
 //! lives in [`rules`], or is SQL and lives in [`db`]. [`generated`] comes from the OpenAPI document and is never edited.
@@ -8,7 +8,6 @@ pub mod config;
 pub mod context;
 pub mod db;
 pub mod directory;
-pub mod embedded_postgres;
 pub mod endpoints;
 pub mod error;
 pub mod front_door;
@@ -20,7 +19,6 @@ pub mod logging;
 pub mod publishing;
 pub mod recorder;
 pub mod rules;
-pub mod sandbox;
 pub mod secrets;
 pub mod server;
 pub mod startup;

@@ -6,10 +6,10 @@ use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
-use hmac::{Hmac, Mac};
-use partner_api_signing::Secret;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use hmac::Mac;
+use partner_api_signing::{Secret, hmac_sha256};
 use rand::TryRngCore;
-use sha2::Sha256;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -78,18 +78,12 @@ impl MasterKey {
         let malformed = || MasterKeyError::Malformed(source.to_owned());
         let text = text.trim().as_bytes();
         let mut key = Zeroizing::new([0; 32]);
-        if text.len() != 2 * key.len() {
+        if HEXLOWER_PERMISSIVE.decode_len(text.len()) != Ok(key.len()) {
             return Err(malformed());
         }
-        for (byte, pair) in key.iter_mut().zip(text.chunks_exact(2)) {
-            // from_str_radix admits a sign, which a hex digit is not.
-            let digits = str::from_utf8(pair)
-                .ok()
-                .filter(|_| pair.iter().all(u8::is_ascii_hexdigit));
-            *byte = digits
-                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-                .ok_or_else(malformed)?;
-        }
+        HEXLOWER_PERMISSIVE
+            .decode_mut(text, &mut *key)
+            .map_err(|_| malformed())?;
         Ok(Self(key))
     }
 
@@ -125,7 +119,7 @@ impl MasterKey {
             source,
         };
         let key = Self::generate()?;
-        let hex: Zeroizing<String> = Zeroizing::new(key.0.iter().map(|byte| format!("{byte:02x}")).collect());
+        let hex = Zeroizing::new(HEXLOWER.encode(&*key.0));
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -210,14 +204,6 @@ impl MasterKey {
         // A key of its own, too: the master key itself only ever derives.
         XChaCha20Poly1305::new((&*Zeroizing::new(self.derive("partner-api/secrets/v1"))).into())
     }
-}
-
-/// HMAC-SHA256 keyed with 32 bytes.
-pub(crate) fn hmac_sha256(key: &[u8; 32]) -> Hmac<Sha256> {
-    // HMAC fills a short key up with zeros to the hash's block; done here, nothing is left that could fail.
-    let mut block = Zeroizing::new([0; 64]);
-    block[..key.len()].copy_from_slice(key);
-    <Hmac<Sha256> as Mac>::new((&*block).into())
 }
 
 #[cfg(test)]

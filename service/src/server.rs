@@ -15,6 +15,7 @@ use crate::directory::Directory;
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
 use crate::listener::{Limits, Listener, Running};
+#[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::Recorder;
 use crate::secrets::{MasterKey, purpose};
@@ -50,6 +51,7 @@ pub struct ServerParts {
     /// The time in which a request must have been answered.
     pub request_timeout: Duration,
     /// How many reports are rendered at the same time; none leaves that to other replicas.
+    #[cfg(feature = "render")]
     pub renderers: usize,
 }
 
@@ -85,6 +87,7 @@ pub struct RunningServer {
     pub context: Context,
     server: Running,
     background: JoinSet<()>,
+    #[cfg(feature = "render")]
     renderers: Renderers,
 }
 
@@ -140,6 +143,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let mut background = JoinSet::new();
     background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
     background.spawn(nonces::keep_partitions(parts.admission_pool));
+    #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &context.pool, &context.storage);
     Ok(RunningServer {
         address: server.address,
@@ -147,6 +151,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         context,
         server,
         background,
+        #[cfg(feature = "render")]
         renderers,
     })
 }
@@ -155,7 +160,10 @@ impl RunningServer {
     /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did.
     pub async fn stop(mut self, deadline: Duration) -> bool {
         self.background.abort_all();
+        #[cfg(feature = "render")]
         let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
+        #[cfg(not(feature = "render"))]
+        let all = self.server.stop(deadline).await;
         if !all {
             tracing::warn!(?deadline, "requests were still under way at the deadline");
         }

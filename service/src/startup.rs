@@ -1,6 +1,8 @@
 //! From a configuration to a running service.
 
 use deadpool_postgres::Pool;
+#[cfg(feature = "embedded-postgres")]
+use embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
 use partner_api_signing::Environment;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,7 +10,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::{Config, Database};
 use crate::db::migrate::{MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
-use crate::embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
 use crate::front_door::address::TrustedProxies;
 use crate::recorder;
 use crate::secrets::{MasterKey, MasterKeyError, purpose};
@@ -17,12 +18,23 @@ use crate::server::{RunningServer, ServerParts, StartError, start};
 /// Connections for admission and the keys.
 const ADMISSION_POOL: usize = 4;
 
+/// The private database's and its owner's name.
+#[cfg(feature = "embedded-postgres")]
+const APPLICATION: &str = "partner-api";
+
 /// Why the service does not run. Each message says what to do.
 #[derive(Debug, Error)]
 pub enum StartupError {
     /// The private database did not start.
-    #[error(transparent)]
+    #[cfg(feature = "embedded-postgres")]
+    #[error("{0}{hint}", hint = choices(.0))]
     EmbeddedPostgres(#[from] EmbeddedPostgresError),
+    /// There is no database to use.
+    #[cfg(not(feature = "embedded-postgres"))]
+    #[error(
+        "--database-url: needed, for this program was built without a private database (feature `embedded-postgres`)"
+    )]
+    NoDatabase,
     /// The pool cannot be made.
     #[error("the database cannot be used: {0}")]
     Pool(#[from] PoolSetupError),
@@ -40,11 +52,20 @@ pub enum StartupError {
     Signals(std::io::Error),
 }
 
+/// The options with which a machine without PostgreSQL's programs will do.
+#[cfg(feature = "embedded-postgres")]
+fn choices(error: &EmbeddedPostgresError) -> &'static str {
+    match error {
+        EmbeddedPostgresError::NotInstalled { .. } => " (--postgres-bin), or a database of your own (--database-url)",
+        _ => "",
+    }
+}
+
 /// A database that is ready for use: migrated, with pools to it.
 #[derive(Debug)]
 pub struct OpenDatabase {
-    /// The private cluster, when it is one; stopped with [`OpenDatabase::close`].
-    embedded: Option<EmbeddedPostgres>,
+    /// Stopped with [`OpenDatabase::close`].
+    cluster: Cluster,
     /// Connections for requests.
     pub pool: Pool,
     /// Connections for admission and the keys.
@@ -63,23 +84,55 @@ struct Prepared {
     applied: Vec<String>,
 }
 
+/// The private cluster, where it is one.
+#[derive(Debug)]
+struct Cluster {
+    #[cfg(feature = "embedded-postgres")]
+    private: Option<EmbeddedPostgres>,
+}
+
+impl Cluster {
+    /// Starts it if there is no database URL. Returns how to connect to the database, too.
+    async fn of(config: &Config) -> Result<(Self, tokio_postgres::Config), StartupError> {
+        match &config.database {
+            Database::Url(url) => {
+                let cluster = Self {
+                    #[cfg(feature = "embedded-postgres")]
+                    private: None,
+                };
+                Ok((cluster, parse_url(url.expose())?))
+            }
+            #[cfg(feature = "embedded-postgres")]
+            Database::Embedded { postgres_bin } => {
+                let options = Options {
+                    search: postgres_bin.clone().map(|folder| vec![folder]),
+                    ..Options::of(APPLICATION)
+                };
+                let private = EmbeddedPostgres::start(&config.data_dir.join("postgres"), options).await?;
+                let target = private.config();
+                let private = Some(private);
+                Ok((Self { private }, target))
+            }
+            #[cfg(not(feature = "embedded-postgres"))]
+            Database::Embedded { .. } => Err(StartupError::NoDatabase),
+        }
+    }
+
+    async fn stop(self) {
+        #[cfg(feature = "embedded-postgres")]
+        if let Some(private) = self.private {
+            private.stop().await;
+        }
+    }
+}
+
 impl OpenDatabase {
     /// Starts the private cluster if there is no database URL, and brings the schema up to date.
     ///
     /// # Errors
     /// When there is no database, or it cannot be migrated.
     pub async fn open(config: &Config) -> Result<Self, StartupError> {
-        let (target, embedded) = match &config.database {
-            Database::Url(url) => (parse_url(url.expose())?, None),
-            Database::Embedded { postgres_bin } => {
-                let options = Options {
-                    search: postgres_bin.clone().map(|folder| vec![folder]),
-                    ..Options::default()
-                };
-                let cluster = EmbeddedPostgres::start(&config.data_dir.join("postgres"), options).await?;
-                (cluster.create_database("partner_api").await?, Some(cluster))
-            }
-        };
+        let (cluster, target) = Cluster::of(config).await?;
         match Self::prepare(config, target).await {
             Ok(Prepared {
                 pool,
@@ -87,16 +140,14 @@ impl OpenDatabase {
                 recorder_pool,
                 applied,
             }) => Ok(OpenDatabase {
-                embedded,
+                cluster,
                 pool,
                 admission_pool,
                 recorder_pool,
                 applied,
             }),
             Err(error) => {
-                if let Some(cluster) = embedded {
-                    cluster.stop().await;
-                }
+                cluster.stop().await;
                 Err(error)
             }
         }
@@ -122,9 +173,7 @@ impl OpenDatabase {
         self.pool.close();
         self.admission_pool.close();
         self.recorder_pool.close();
-        if let Some(cluster) = self.embedded {
-            cluster.stop().await;
-        }
+        self.cluster.stop().await;
     }
 }
 
@@ -152,6 +201,7 @@ pub async fn serve(
         trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),
         body_timeout: *config.body_timeout,
         request_timeout: *config.request_timeout,
+        #[cfg(feature = "render")]
         renderers: config.renderers,
     };
     let running = start(parts).await?;
@@ -159,8 +209,17 @@ pub async fn serve(
         address = %running.address,
         public_url = running.public_url,
         environment = match config.environment { Environment::Test => "test", Environment::Live => "live" },
+        renderers = config.renderers,
         "serving"
     );
+    if config.renderers == 0 {
+        let reason = if cfg!(feature = "render") {
+            "--renderers is 0"
+        } else {
+            "it was built without the feature `render`"
+        };
+        tracing::info!(reason, "this replica renders no PDFs, and leaves them to others");
+    }
     Ok(running)
 }
 

@@ -4,7 +4,9 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{base32, is_base32};
+use data_encoding::BASE32_NOPAD;
+
+use crate::is_base32;
 
 /// Random bytes that make one key id: 22 base32 characters take 110 of their 112 bits.
 pub const KEY_ID_RANDOM_BYTES: usize = 14;
@@ -91,7 +93,7 @@ impl KeyId {
         check_prefix(prefix)?;
         Ok(Self(format!(
             "{prefix}_{environment}_{}",
-            base32(random, RANDOM_LENGTH)
+            &BASE32_NOPAD.encode(random)[..RANDOM_LENGTH]
         )))
     }
 

@@ -26,6 +26,7 @@
 mod canonical;
 mod headers;
 mod key_id;
+mod mac;
 mod query;
 mod secret;
 mod signature;
@@ -37,45 +38,31 @@ pub use headers::{
     timestamp_is_current,
 };
 pub use key_id::{Environment, InvalidKeyId, KEY_ID_RANDOM_BYTES, KeyId, UnknownEnvironment};
+pub use mac::hmac_sha256;
 pub use query::{DecodedPair, MalformedQuery, canonical_of, canonical_query, decode_query, split_target};
 pub use secret::{InvalidSecret, SECRET_LENGTH, SECRET_RANDOM_BYTES, Secret};
 pub use signature::{SIGNATURE_PREFIX, sign, verify};
 
-/// The base32 alphabet (RFC 4648) of secrets and key ids.
-const BASE32_ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
-/// Whether `byte` is one of [`BASE32_ALPHABET`].
+/// Whether `byte` is one of the base32 alphabet (RFC 4648) of secrets and key ids.
 fn is_base32(byte: u8) -> bool {
     matches!(byte, b'A'..=b'Z' | b'2'..=b'7')
 }
 
-/// The first `length` base32 characters of `bytes`, five bits each. Bits past the end of `bytes` count as zero, so
-/// callers pass at least `length * 5 / 8` bytes, rounded up.
-fn base32(bytes: &[u8], length: usize) -> String {
-    let bit = |index: usize| bytes.get(index / 8).map_or(0, |byte| byte >> (7 - index % 8) & 1);
-    (0..length)
-        .map(|character| {
-            let value = (0..5).fold(0, |value, offset| value << 1 | bit(character * 5 + offset));
-            char::from(BASE32_ALPHABET[usize::from(value)])
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use data_encoding::BASE32_NOPAD;
 
-    #[test]
-    fn base32_agrees_with_the_vectors_of_rfc_4648() {
-        assert_eq!(base32(b"f", 2), "MY");
-        assert_eq!(base32(b"foo", 5), "MZXW6");
-        assert_eq!(base32(b"foobar", 10), "MZXW6YTBOI");
-    }
+    use super::*;
 
     #[test]
     fn the_alphabet_and_its_test_agree() {
         for byte in 0..=u8::MAX {
-            assert_eq!(is_base32(byte), BASE32_ALPHABET.contains(&byte), "byte {byte}");
+            let is_symbol = BASE32_NOPAD
+                .specification()
+                .symbols
+                .bytes()
+                .any(|symbol| symbol == byte);
+            assert_eq!(is_base32(byte), is_symbol, "byte {byte}");
         }
     }
 }

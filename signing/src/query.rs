@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
+
+/// All but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// A decoded name and value, as bytes: a query need not be UTF-8.
 pub type DecodedPair = (Vec<u8>, Vec<u8>);
 
@@ -94,54 +99,26 @@ pub fn canonical_of(pairs: &[DecodedPair]) -> String {
 
 /// Decodes one name or value, which begins at `offset` in the raw query.
 fn decode(encoded: &[u8], offset: usize) -> Result<Vec<u8>, MalformedQuery> {
-    let mut decoded = Vec::with_capacity(encoded.len());
-    let mut rest = encoded;
-    while let [byte, tail @ ..] = rest {
-        rest = tail;
-        decoded.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let at = encoded.len() - tail.len() - 1;
-                let (byte, after) = percent_pair(tail).ok_or_else(|| MalformedQuery {
-                    offset: offset + at,
-                    text: encoded[at..encoded.len().min(at + 3)].to_vec(),
-                })?;
-                rest = after;
-                byte
-            }
-            other => *other,
+    // The library leaves a `%` that begins no escape as it is.
+    let is_malformed = |at: &usize| {
+        let digits = encoded[at + 1..].first_chunk::<2>();
+        encoded[*at] == b'%' && !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if let Some(at) = (0..encoded.len()).find(is_malformed) {
+        return Err(MalformedQuery {
+            offset: offset + at,
+            text: encoded[at..encoded.len().min(at + 3)].to_vec(),
         });
     }
-    Ok(decoded)
+    let spaced: Vec<u8> = encoded
+        .iter()
+        .map(|byte| if *byte == b'+' { b' ' } else { *byte })
+        .collect();
+    Ok(percent_decode(&spaced).collect())
 }
 
-/// The byte that two hexadecimal digits at the front of `digits` stand for, and what follows them.
-fn percent_pair(digits: &[u8]) -> Option<(u8, &[u8])> {
-    let value = |digit: u8| {
-        char::from(digit)
-            .to_digit(16)
-            .and_then(|value| u8::try_from(value).ok())
-    };
-    match digits {
-        [high, low, rest @ ..] => Some((value(*high)? << 4 | value(*low)?, rest)),
-        _ => None,
-    }
-}
-
-/// Percent-encodes everything but the unreserved characters of RFC 3986.
 fn encode(decoded: &[u8]) -> String {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let mut encoded = String::with_capacity(decoded.len());
-    for byte in decoded {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(*byte));
-        } else {
-            encoded.push('%');
-            encoded.push(char::from(HEX[usize::from(byte >> 4)]));
-            encoded.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-    encoded
+    percent_encode(decoded, RESERVED).to_string()
 }
 
 #[cfg(test)]

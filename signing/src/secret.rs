@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use data_encoding::BASE32_NOPAD;
 use zeroize::Zeroizing;
 
-use crate::{base32, is_base32};
+use crate::is_base32;
 
 /// Characters in a secret.
 pub const SECRET_LENGTH: usize = 32;
@@ -41,12 +42,21 @@ pub enum InvalidSecret {
 impl Secret {
     /// A new secret from random bytes, which must come from a cryptographic source and be used for nothing else.
     pub fn generate(random: &[u8; SECRET_RANDOM_BYTES]) -> Self {
-        Self(Zeroizing::new(base32(random, SECRET_LENGTH)))
+        Self(Zeroizing::new(BASE32_NOPAD.encode(random)))
     }
 
     /// The secret's 32 characters: to show it once at its creation, to encrypt it, to sign. Never to log it.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The characters as the HMAC key that they are.
+    pub(crate) fn key(&self) -> Zeroizing<[u8; SECRET_LENGTH]> {
+        let mut key = Zeroizing::new([0; SECRET_LENGTH]);
+        for (slot, byte) in key.iter_mut().zip(self.expose().bytes()) {
+            *slot = byte;
+        }
+        key
     }
 }
 

@@ -1,29 +1,19 @@
 //! Signing and verifying a canonical string.
 
-use hmac::digest::Key;
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use hmac::Mac;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use crate::hmac_sha256;
 use crate::secret::Secret;
 
 /// What a signature's header value begins with.
 pub const SIGNATURE_PREFIX: &str = "sha256=";
 
-/// SHA-256's block size in bytes, to which HMAC pads its key.
-const BLOCK: usize = 64;
-
 /// The value of the signature header: `sha256=` and the lower-case hex HMAC-SHA256 of the canonical string, keyed with
 /// the secret's 32 characters.
 pub fn sign(secret: &Secret, canonical: &str) -> String {
-    // HMAC (RFC 2104) pads a shorter key with zeros to the block; the padded key is the one form without a failure.
-    let mut key = Zeroizing::new([0_u8; BLOCK]);
-    for (slot, byte) in key.iter_mut().zip(secret.expose().bytes()) {
-        *slot = byte;
-    }
-    let mut mac = Hmac::<Sha256>::new(Key::<Hmac<Sha256>>::from_slice(key.as_slice()));
-    mac.update(canonical.as_bytes());
+    let mac = hmac_sha256(&secret.key()).chain_update(canonical);
     format!("{SIGNATURE_PREFIX}{:x}", mac.finalize().into_bytes())
 }
 

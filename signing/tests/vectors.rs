@@ -3,8 +3,7 @@
 // Clippy's leave for tests does not reach helper functions beside them.
 #![allow(clippy::unwrap_used)]
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use data_encoding::BASE64;
 use partner_api_signing::{
     Canonical, Headers, KeyId, Secret, UnsignedRequest, body_sha256, canonical_query, decode_query, sign, split_target,
     verify,
@@ -67,7 +66,7 @@ fn vectors() -> Vectors {
 fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Vec<u8> {
     match (text, base64) {
         (Some(text), None) => text.into_bytes(),
-        (None, Some(base64)) => BASE64_STANDARD.decode(base64).unwrap(),
+        (None, Some(base64)) => BASE64.decode(base64.as_bytes()).unwrap(),
         _ => panic!("{name}: give either the text or its base64"),
     }
 }

@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use partner_api::db::{migrate::migrate, pool};
-use partner_api::embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Config, NoTls};
 use uuid::Uuid;
@@ -52,7 +52,7 @@ impl Cluster {
             max_connections: 200,
             // Databases that live for a second are not worth the visits of its workers.
             settings: vec![("autovacuum".into(), "off".into())],
-            ..Options::default()
+            ..Options::of("partner-api")
         };
         let postgres = EmbeddedPostgres::start(&folder, options).await?;
         migrate(&postgres.create_database(SCHEMA).await?).await.unwrap();

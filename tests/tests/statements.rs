@@ -1,6 +1,9 @@
-//! Every statement of the service fits the migrated schema, and one that fails says why.
+//! Every statement of the service and of its sandbox fits the migrated schema, and one that fails says why.
 
 #![allow(clippy::unwrap_used, missing_docs)]
+
+// Linked, for its statements to be registered.
+use partner_api_sandbox as _;
 
 use partner_api::db::DbError;
 use partner_api::db::statement::{STATEMENTS, Statement};
@@ -21,8 +24,9 @@ async fn every_statement_prepares_against_the_migrated_schema() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Those of admission, of the directory and of rendering are among them.
+    // Those of admission, of the directory, of rendering and of the sandbox are among them.
     for module in [
+        "partner_api_sandbox::partners",
         "admission",
         "directory::load",
         "db::renderings",

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use data_encoding::BASE64;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -26,14 +25,14 @@ impl From<Vec<u8>> for Base64 {
 
 impl Serialize for Base64 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.0))
+        serializer.serialize_str(&BASE64.encode(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Base64 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        match STANDARD.decode(text) {
+        match BASE64.decode(text.as_bytes()) {
             Ok(bytes) => Ok(Base64(bytes)),
             Err(_) => Err(D::Error::custom("must be Base64 with padding")),
         }

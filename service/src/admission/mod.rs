@@ -274,7 +274,7 @@ async fn run(pool: Pool, mut queue: mpsc::Receiver<Waiting>, windows: Arc<Window
         if batch.is_empty() {
             continue;
         }
-        match admit(&pool, &batch).await {
+        match admit_batch(&pool, &batch).await {
             Ok(keys) => answer(batch, keys, &windows, None),
             Err(error) => try_in_halves(&pool, batch, error, &windows).await,
         }
@@ -291,7 +291,7 @@ async fn try_in_halves(pool: &Pool, mut batch: Vec<Waiting>, error: DbError, win
         if half.is_empty() {
             return;
         }
-        match admit(pool, &half).await {
+        match admit_batch(pool, &half).await {
             Ok(keys) => answer(half, keys, windows, Some(&before)),
             Err(error) => {
                 tracing::warn!(%error, requests = half.len(), "requests could not be admitted");
@@ -305,8 +305,8 @@ async fn try_in_halves(pool: &Pool, mut batch: Vec<Waiting>, error: DbError, win
     futures::join!(half(batch), half(second));
 }
 
-/// What a batch did to a key.
-struct AdmittedOfKey {
+/// What a batch did to a key: how many of its requests were admitted, and which.
+struct KeyInBatch {
     /// The number of the batch's first request in the window, less one.
     before: u32,
     window: Counted,
@@ -315,7 +315,7 @@ struct AdmittedOfKey {
     ends_at: Instant,
 }
 
-async fn admit(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, AdmittedOfKey>, DbError> {
+async fn admit_batch(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, KeyInBatch>, DbError> {
     let sent_at = Instant::now();
     let keys: Vec<&str> = requests.iter().map(|request| &*request.key_id).collect();
     let digests: Vec<Uuid> = requests.iter().map(|request| request.digest.into()).collect();
@@ -330,7 +330,7 @@ async fn admit(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, Admi
         let requests: i32 = row.try_get("requests")?;
         let resets_in = Duration::try_from_secs_f64(row.try_get("resets_in")?).unwrap_or_default();
         let digests: Vec<Uuid> = row.try_get("digests")?;
-        let of_key = AdmittedOfKey {
+        let key = KeyInBatch {
             before: u32::try_from(used - requests).unwrap_or(0),
             window: Counted {
                 position: u32::try_from(used).unwrap_or(u32::MAX),
@@ -339,7 +339,7 @@ async fn admit(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, Admi
             digests: digests.into_iter().map(Digest::from).collect(),
             ends_at: sent_at + resets_in,
         };
-        admitted.insert(row.try_get("key_id")?, of_key);
+        admitted.insert(row.try_get("key_id")?, key);
     }
     Ok(admitted)
 }
@@ -350,7 +350,7 @@ async fn admit(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, Admi
 /// request is told to come again, not that it is a replay.
 fn answer(
     requests: Vec<Waiting>,
-    mut keys: HashMap<String, AdmittedOfKey>,
+    mut keys: HashMap<String, KeyInBatch>,
     windows: &Windows,
     earlier: Option<&Arc<DbError>>,
 ) {

@@ -78,8 +78,16 @@ pub struct Layer {
     /// Time that running requests are given after SIGTERM or Ctrl-C [env: PARTNER_API_SHUTDOWN_DEADLINE] [default: 20s]
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     pub shutdown_deadline: Option<Span>,
-    /// Reports that this replica renders at the same time; 0 leaves that to other replicas [env: PARTNER_API_RENDERERS]
-    /// [default: 1]
+    #[cfg_attr(
+        feature = "render",
+        doc = "Reports that this replica renders at the same time; 0 leaves that to other replicas \
+               [env: PARTNER_API_RENDERERS] [default: 1]"
+    )]
+    #[cfg_attr(
+        not(feature = "render"),
+        doc = "Reports that this replica renders: none, for it was built without rendering, and leaves that to other \
+               replicas [env: PARTNER_API_RENDERERS] [default: 0]"
+    )]
     #[arg(long, value_name = "NUMBER", help_heading = "Limits")]
     pub renderers: Option<usize>,
 

@@ -12,13 +12,13 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 use url::Url;
 
-mod cli;
+mod args;
 mod layer;
 #[cfg(test)]
 mod tests;
 mod types;
 
-pub use cli::{Cli, Command, SandboxArgs, ServeArgs};
+pub use args::ServeArgs;
 pub use layer::Layer;
 pub use types::{Hidden, Span};
 
@@ -33,6 +33,8 @@ use crate::{
 const CONFIG_VARIABLE: &str = "PARTNER_API_CONFIG";
 /// The largest pool: beyond it, Postgres itself is the bottleneck.
 const LARGEST_POOL: usize = 1000;
+/// Reports that are rendered at the same time, unless told.
+const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
 
 /// What is wrong with the configuration.
 #[derive(Debug, Error)]
@@ -111,7 +113,7 @@ pub enum MasterKeySource {
     Given(Hidden),
     /// In a file.
     File(PathBuf),
-    /// In a file that is made if it does not exist (sandbox).
+    /// In a file that is made if it does not exist: for a sandbox.
     FileOrNew(PathBuf),
 }
 
@@ -215,7 +217,7 @@ impl Config {
             body_timeout: all.body_timeout.unwrap_or(Span::secs(30)),
             request_timeout: all.request_timeout.unwrap_or(Span::secs(15)),
             shutdown_deadline: all.shutdown_deadline.unwrap_or(Span::secs(20)),
-            renderers: all.renderers.unwrap_or(1),
+            renderers: all.renderers.unwrap_or(RENDERERS),
             storage: storage(&all, &data_dir)?,
             master_key: master_key.or_else(|| all.master_key_file.clone().map(MasterKeySource::File)),
             log_level: all.log_level.clone().unwrap_or_else(|| "info".to_owned()),
@@ -224,43 +226,6 @@ impl Config {
         };
         config.check()?;
         Ok(config)
-    }
-
-    /// The sandbox's configuration. Of the environment it takes the log's options and the server programs' folder alone: a
-    /// production database's URL that happens to be set must not become a sandbox.
-    ///
-    /// # Errors
-    /// One of those variables cannot be used.
-    pub fn sandbox(args: &SandboxArgs, environment: Layer) -> Result<Self, ConfigError> {
-        let flags = Layer {
-            listen: Some(args.listen()),
-            data_dir: Some(args.data_dir.clone()),
-            ip_limit: Some(args.ip_limit),
-            ..Layer::default()
-        };
-        let Layer {
-            postgres_bin,
-            log_level,
-            log_format,
-            ..
-        } = environment;
-        let environment = Layer {
-            postgres_bin,
-            log_level,
-            log_format,
-            ..Layer::default()
-        };
-        let mut config = Self::resolve(flags, environment, Layer::default())?;
-        config.master_key = Some(MasterKeySource::FileOrNew(config.data_dir.join("master.key")));
-        Ok(config)
-    }
-
-    /// [`Config::sandbox`] with this process's environment.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn load_sandbox(args: &SandboxArgs) -> Result<Self, ConfigError> {
-        Self::sandbox(args, Layer::from_environment(|name| env::var(name).ok())?)
     }
 
     /// The pool's settings.
@@ -323,6 +288,10 @@ impl Config {
                 "--pool-size",
                 format!("expected 1 to {LARGEST_POOL}"),
             ));
+        }
+        if self.renderers > RENDERERS && !cfg!(feature = "render") {
+            let reason = "this program was built without rendering (feature `render`): leave it to other replicas";
+            return Err(ConfigError::option("--renderers", reason));
         }
         logging::filter(&self.log_level).map_err(|error| ConfigError::option("--log-level", error))?;
         Ok(())

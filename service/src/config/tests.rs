@@ -1,13 +1,11 @@
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, FromArgMatches};
 
 use super::*;
 
 fn flags(arguments: &[&str]) -> Layer {
-    let arguments = ["partner-api", "serve"].iter().chain(arguments);
-    match Cli::try_parse_from(arguments).unwrap().command {
-        Command::Serve(args) => args.flags,
-        _ => unreachable!("serve was asked for"),
-    }
+    let serve = ServeArgs::augment_args(clap::Command::new("serve")).no_binary_name(true);
+    let matches = serve.try_get_matches_from(arguments).unwrap();
+    ServeArgs::from_arg_matches(&matches).unwrap().flags
 }
 
 fn environment(variables: &[(&str, &str)]) -> Layer {
@@ -310,62 +308,11 @@ fn a_password_in_a_flag_is_refused() {
 }
 
 #[test]
-fn the_sandbox_ignores_an_operators_environment() {
-    let Command::Sandbox(args) = Cli::try_parse_from(["partner-api", "sandbox", "--port", "0"])
-        .unwrap()
-        .command
-    else {
-        unreachable!("sandbox was asked for")
-    };
-    let variables = environment(&[
-        ("PARTNER_API_DATABASE_URL", "postgresql://u@production/d"),
-        ("PARTNER_API_ENVIRONMENT", "live"),
-        ("PARTNER_API_POSTGRES_BIN", "/opt/pg"),
-        ("PARTNER_API_LOG_LEVEL", "debug"),
-    ]);
-    let config = Config::sandbox(&args, variables).unwrap();
-    assert_eq!(
-        config.database,
-        Database::Embedded {
-            postgres_bin: Some("/opt/pg".into())
-        }
-    );
-    assert_eq!((config.environment, config.ip_limit), (Environment::Test, 0));
-    assert_eq!(
-        (config.listen.to_string().as_str(), config.log_level.as_str()),
-        ("127.0.0.1:0", "debug")
-    );
-    assert_eq!(config.data_dir, Path::new(".sandbox"));
-    assert_eq!(
-        config.master_key,
-        Some(MasterKeySource::FileOrNew(".sandbox/master.key".into()))
-    );
-}
-
-#[test]
 fn the_help_tells_each_options_variable_and_default() {
-    Cli::command().debug_assert();
     for argument in Layer::augment_args(clap::Command::new("x")).get_arguments() {
         let help = argument.get_help().unwrap().to_string();
         let variable = format!("[env: {}]", layer::variable_name(argument.get_id().as_str()));
         assert!(help.contains(&variable), "{}: {help}", argument.get_id());
         assert!(help.contains("[default: "), "{}: {help}", argument.get_id());
     }
-}
-
-/// `script/sandbox --help` prints the file, for help must not wait for a build.
-#[test]
-fn the_scripts_help_of_the_sandbox_is_the_programs() {
-    let mut program = Cli::command().term_width(100);
-    program.build();
-    let help = program
-        .find_subcommand_mut("sandbox")
-        .unwrap()
-        .render_help()
-        .to_string();
-    assert_eq!(
-        include_str!("sandbox-help.txt"),
-        help,
-        "service/src/config/sandbox-help.txt is to be:\n{help}"
-    );
 }

@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
     use crate::db::connection::Connection;
-    use crate::embedded_postgres::{EmbeddedPostgres, Options};
+    use embedded_postgres::{EmbeddedPostgres, Options};
 
     async fn cluster() -> (tempfile::TempDir, EmbeddedPostgres) {
         let folder = tempfile::Builder::new()
@@ -126,7 +126,7 @@ mod tests {
         let options = Options {
             durable: false,
             max_connections: 30,
-            ..Options::default()
+            ..Options::of("partner-api")
         };
         let postgres = EmbeddedPostgres::start(folder.path(), options).await.unwrap();
         (folder, postgres)

@@ -29,7 +29,11 @@ impl Statement {
     }
 }
 
-/// Every statement of the service, in no particular order.
+/// For [`statement!`](crate::statement) in other crates.
+#[doc(hidden)]
+pub use linkme;
+
+/// Every statement of the service, and of the crates around it that are linked, in no particular order.
 #[allow(unsafe_code)]
 #[linkme::distributed_slice]
 pub static STATEMENTS: [&'static Statement];
@@ -41,7 +45,8 @@ macro_rules! statement {
         $(#[$about])*
         $visibility static $name: &$crate::db::statement::Statement = {
             #[allow(unsafe_code)]
-            #[linkme::distributed_slice($crate::db::statement::STATEMENTS)]
+            #[$crate::db::statement::linkme::distributed_slice($crate::db::statement::STATEMENTS)]
+            #[linkme(crate = $crate::db::statement::linkme)]
             static REGISTERED: &$crate::db::statement::Statement = &$crate::db::statement::Statement::registered(
                 concat!(module_path!(), "::", stringify!($name)),
                 $sql,

@@ -18,14 +18,14 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::counts::{Event, LOG_EVERY};
 use super::request::RequestBody;
-use super::{BoxError, House, connection};
+use super::{BoxError, Shared, connection};
 
 /// The pause after a failed accept, doubled with each in a row.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Accepts until it is dropped.
-pub(super) async fn accept<K, S, T, H, F, B>(tcp: TcpListener, house: Arc<House>, handshake: K, handler: H)
+pub(super) async fn accept<K, S, T, H, F, B>(tcp: TcpListener, shared: Arc<Shared>, handshake: K, handler: H)
 where
     K: Fn(TcpStream) -> S + Send + Sync + 'static,
     S: Future<Output = io::Result<T>> + Send + 'static,
@@ -35,28 +35,28 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    let protocols = Arc::new(connection::protocols(&house));
+    let protocols = Arc::new(connection::protocols(&shared));
     let (handshake, handler) = (Arc::new(handshake), Arc::new(handler));
     let mut log = interval(LOG_EVERY);
     log.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut door = Accepting::new(tcp);
     loop {
         let (stream, peer) = tokio::select! {
-            accepted = door.next(&house) => accepted,
+            accepted = door.next(&shared) => accepted,
             _ = log.tick() => {
-                house.counts.log_pending();
+                shared.counts.log_pending();
                 continue;
             }
         };
-        let Some(pulse) = house.seats.take(peer.ip(), &house.limits, &house.counts) else {
+        let Some(pulse) = shared.seats.take(peer.ip(), &shared.limits, &shared.counts) else {
             continue;
         };
         let (protocols, handler, handshake) = (protocols.clone(), handler.clone(), handshake.clone());
-        let house = house.clone();
-        house.clone().tasks.spawn(async move {
-            let _seat = house.seats.sit(&pulse);
-            if let Some(io) = connection::shake_hands(&house, &pulse, handshake(stream)).await {
-                connection::serve(&protocols, io, peer, &pulse, &house, handler).await;
+        let shared = shared.clone();
+        shared.clone().tasks.spawn(async move {
+            let _seat = shared.seats.sit(&pulse);
+            if let Some(io) = connection::shake_hands(&shared, &pulse, handshake(stream)).await {
+                connection::serve(&protocols, io, peer, &pulse, &shared, handler).await;
             }
         });
     }
@@ -81,9 +81,9 @@ impl Accepting {
     }
 
     /// The next connection. No error ends the listener, and none makes it spin.
-    async fn next(&mut self, house: &House) -> (TcpStream, SocketAddr) {
+    async fn next(&mut self, shared: &Shared) -> (TcpStream, SocketAddr) {
         loop {
-            self.regain_spare(house).await;
+            self.regain_spare(shared).await;
             let error = match self.tcp.accept().await {
                 Ok(accepted) => {
                     self.pause = PAUSE;
@@ -98,13 +98,13 @@ impl Accepting {
                 let Some(waiting) = self.tcp.accept().now_or_never() else {
                     continue;
                 };
-                house.counts.note_because(Event::AcceptFailed, &error);
-                if let Some(accepted) = waiting.ok().filter(|_| house.seats.free_one(&house.counts)) {
+                shared.counts.note_because(Event::AcceptFailed, &error);
+                if let Some(accepted) = waiting.ok().filter(|_| shared.seats.free_one(&shared.counts)) {
                     return accepted;
                 }
                 continue;
             }
-            house.counts.note_because(Event::AcceptFailed, &error);
+            shared.counts.note_because(Event::AcceptFailed, &error);
             if !concerns_one(&error) {
                 self.pause().await;
             }
@@ -112,7 +112,7 @@ impl Accepting {
     }
 
     /// Waits for a descriptor to spare, which those who gave way leave in a moment.
-    async fn regain_spare(&mut self, house: &House) {
+    async fn regain_spare(&mut self, shared: &Shared) {
         self.spare = self.spare.take().or_else(|| spare(&self.tcp).ok());
         while self.spare.is_none() {
             self.pause().await;
@@ -122,8 +122,8 @@ impl Accepting {
                     self.pause = PAUSE;
                 }
                 Err(error) => {
-                    house.counts.note_because(Event::AcceptFailed, &error);
-                    house.seats.free_one(&house.counts);
+                    shared.counts.note_because(Event::AcceptFailed, &error);
+                    shared.seats.free_one(&shared.counts);
                 }
             }
         }

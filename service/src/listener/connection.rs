@@ -23,7 +23,7 @@ use super::limits::Limits;
 use super::pulse::{Order, Pulse, Stage, Verdict};
 use super::request::RequestBody;
 use super::service::Door;
-use super::{BoxError, House};
+use super::{BoxError, Shared};
 
 /// Bytes of request bodies that HTTP/2 holds for a handler that does not read, per stream and per connection.
 const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
@@ -36,17 +36,17 @@ const HTTP2_ERRORS: usize = 64;
 
 /// Spawns the tasks of HTTP/2's streams where they are waited for.
 #[derive(Clone)]
-pub(super) struct Streams(Arc<House>);
+pub(super) struct Streams(Arc<Shared>);
 
 impl<F> Executor<F> for Streams
 where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let house = self.0.clone();
+        let shared = self.0.clone();
         self.0.tasks.spawn(async move {
             if AssertUnwindSafe(stream).catch_unwind().await.is_err() {
-                house.counts.note(Event::Panicked);
+                shared.counts.note(Event::Panicked);
             }
         });
     }
@@ -54,7 +54,7 @@ where
 
 /// How connections are served. hyper's own clocks for heads are off: `pulse` measures them, without an allocation per
 /// request, and measures what hyper does not.
-pub(super) fn protocols(house: &Arc<House>) -> auto::Builder<Streams> {
+pub(super) fn protocols(shared: &Arc<Shared>) -> auto::Builder<Streams> {
     let Limits {
         http1_buffer,
         http2_streams,
@@ -62,8 +62,8 @@ pub(super) fn protocols(house: &Arc<House>) -> auto::Builder<Streams> {
         http2_ping,
         http2_pong,
         ..
-    } = house.limits;
-    let mut builder = auto::Builder::new(Streams(house.clone()));
+    } = shared.limits;
+    let mut builder = auto::Builder::new(Streams(shared.clone()));
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -85,7 +85,7 @@ pub(super) fn protocols(house: &Arc<House>) -> auto::Builder<Streams> {
 
 /// Completes the connection's handshake, if it has one, within the time that its first request has.
 pub(super) async fn shake_hands<T>(
-    house: &House,
+    shared: &Shared,
     pulse: &Pulse,
     handshake: impl Future<Output = std::io::Result<T>>,
 ) -> Option<T> {
@@ -94,11 +94,11 @@ pub(super) async fn shake_hands<T>(
         Order::Serve => handshake.as_mut().poll(cx).map(Some),
         Order::GiveWay | Order::Finish | Order::Abort => Poll::Ready(None),
     });
-    match timeout(house.limits.first_request, unless_told).await {
+    match timeout(shared.limits.first_request, unless_told).await {
         Ok(Some(Ok(io))) => return Some(io),
-        Ok(Some(Err(error))) => house.counts.note_because(Event::HandshakeFailed, error),
+        Ok(Some(Err(error))) => shared.counts.note_because(Event::HandshakeFailed, error),
         Ok(None) => {}
-        Err(_) => house.counts.note(Event::NoRequest),
+        Err(_) => shared.counts.note(Event::NoRequest),
     }
     None
 }
@@ -109,7 +109,7 @@ pub(super) async fn serve<T, H, F, B>(
     io: T,
     peer: SocketAddr,
     pulse: &Arc<Pulse>,
-    house: &Arc<House>,
+    shared: &Arc<Shared>,
     handler: Arc<H>,
 ) where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -119,12 +119,12 @@ pub(super) async fn serve<T, H, F, B>(
     B::Error: Into<BoxError>,
 {
     let door = Door {
-        house: house.clone(),
+        shared: shared.clone(),
         pulse: pulse.clone(),
         peer,
         handler,
     };
-    let io = TokioIo::new(Watched::new(io, pulse.clone(), house.clone()));
+    let io = TokioIo::new(Watched::new(io, pulse.clone(), shared.clone()));
     let mut connection = pin!(protocols.serve_connection(io, door));
     let clock = pulse.clock();
     let mut timer = pin!(sleep_until(clock.at(clock.now())));
@@ -153,18 +153,18 @@ pub(super) async fn serve<T, H, F, B>(
                 // What ends a connection early is its peer's affair.
                 Ok(Poll::Ready(_)) => return Poll::Ready(()),
                 Err(_) => {
-                    house.counts.note(Event::Panicked);
+                    shared.counts.note(Event::Panicked);
                     return Poll::Ready(());
                 }
             }
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            match pulse.verdict(&house.limits, leaving) {
+            match pulse.verdict(&shared.limits, leaving) {
                 Verdict::Until(time) => timer.as_mut().reset(clock.at(time)),
                 Verdict::Cut(event) => {
                     if let Some(event) = event {
-                        house.counts.note(event);
+                        shared.counts.note(event);
                     }
                     // An HTTP/2 peer is told which of its requests were taken up, and has a moment to hear it.
                     if event != Some(Event::Idle) || pulse.stage() != Stage::Http2 {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::House;
+use super::Shared;
 use super::pulse::Pulse;
 
 /// Bytes read and dropped at a time.
@@ -20,7 +20,7 @@ const SCRATCH: usize = 16 * 1024;
 pub(super) struct Watched<T> {
     inner: T,
     pulse: Arc<Pulse>,
-    house: Arc<House>,
+    shared: Arc<Shared>,
     linger: Option<Linger>,
 }
 
@@ -32,11 +32,11 @@ struct Linger {
 }
 
 impl<T> Watched<T> {
-    pub fn new(inner: T, pulse: Arc<Pulse>, house: Arc<House>) -> Self {
+    pub fn new(inner: T, pulse: Arc<Pulse>, shared: Arc<Shared>) -> Self {
         Watched {
             inner,
             pulse,
-            house,
+            shared,
             linger: None,
         }
     }
@@ -89,7 +89,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<T> {
             }
             this.pulse.linger();
         }
-        let limits = &this.house.limits;
+        let limits = &this.shared.limits;
         let linger = this.linger.get_or_insert_with(|| {
             let now = Instant::now();
             let pause_end = now + limits.linger_pause;

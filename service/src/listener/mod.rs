@@ -125,7 +125,7 @@ impl Listener {
         B::Error: Into<BoxError>,
     {
         let clock = Clock::start();
-        let house = House {
+        let shared = Shared {
             counts: Counts::new(clock),
             seats: Seats::new(clock),
             limits: self.limits,
@@ -133,7 +133,7 @@ impl Listener {
             abort: CancellationToken::new(),
             detached: AtomicUsize::new(0),
         };
-        running::start(self.tcp, self.address, house, handshake, handler)
+        running::start(self.tcp, self.address, shared, handshake, handler)
     }
 }
 
@@ -154,7 +154,7 @@ fn inherited(socket: &TcpSocket, limits: &Limits) -> Result<()> {
 
 /// What the connections of a listener share.
 #[derive(Debug)]
-struct House {
+struct Shared {
     limits: Limits,
     counts: Counts,
     seats: Seats,
@@ -165,7 +165,7 @@ struct House {
     detached: AtomicUsize,
 }
 
-impl House {
+impl Shared {
     /// Finishes work whose connection has gone.
     fn detach(self: &std::sync::Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
         // The last connections go with their runtime.
@@ -178,26 +178,26 @@ impl House {
             return;
         }
         self.tasks.spawn(async move {
-            one.house.abort.run_until_cancelled(work).await;
+            one.shared.abort.run_until_cancelled(work).await;
         });
     }
 }
 
 /// One of the requests whose clients have gone.
 struct Detached {
-    house: std::sync::Arc<House>,
+    shared: std::sync::Arc<Shared>,
     before: usize,
 }
 
 impl Detached {
-    fn new(house: std::sync::Arc<House>) -> Self {
-        let before = house.detached.fetch_add(1, AcqRel);
-        Detached { house, before }
+    fn new(shared: std::sync::Arc<Shared>) -> Self {
+        let before = shared.detached.fetch_add(1, AcqRel);
+        Detached { shared, before }
     }
 }
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        self.house.detached.fetch_sub(1, AcqRel);
+        self.shared.detached.fetch_sub(1, AcqRel);
     }
 }

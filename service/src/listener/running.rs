@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::counts::Tally;
 use super::pulse::Order;
 use super::request::RequestBody;
-use super::{BoxError, House, accept};
+use super::{BoxError, Shared, accept};
 
 /// What is aborted is waited for this long; what does not yield by then blocks its thread, and nothing helps.
 const ABORTING: Duration = Duration::from_secs(5);
@@ -28,14 +28,14 @@ const ABORTING: Duration = Duration::from_secs(5);
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
-    house: Arc<House>,
+    shared: Arc<Shared>,
     accepting: JoinHandle<()>,
 }
 
 pub(super) fn start<K, S, T, H, F, B>(
     tcp: TcpListener,
     address: SocketAddr,
-    house: House,
+    shared: Shared,
     handshake: K,
     handler: H,
 ) -> Running
@@ -48,11 +48,11 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    let house = Arc::new(house);
-    let accepting = tokio::spawn(accept::accept(tcp, house.clone(), handshake, handler));
+    let shared = Arc::new(shared);
+    let accepting = tokio::spawn(accept::accept(tcp, shared.clone(), handshake, handler));
     Running {
         address,
-        house,
+        shared,
         accepting,
     }
 }
@@ -60,8 +60,8 @@ where
 impl Running {
     /// What is, and what has happened since the start.
     pub fn tally(&self) -> Tally {
-        let detached = self.house.detached.load(Acquire);
-        self.house.counts.tally(self.house.seats.count(), detached)
+        let detached = self.shared.detached.load(Acquire);
+        self.shared.counts.tally(self.shared.seats.count(), detached)
     }
 
     /// Takes no more connections and no more requests, closes what is idle, and lets requests under way finish until
@@ -69,21 +69,21 @@ impl Running {
     pub async fn stop(mut self, deadline: Duration) -> bool {
         self.accepting.abort();
         let _ = (&mut self.accepting).await;
-        self.house.seats.order(Order::Finish);
-        self.house.tasks.close();
-        let all = timeout(deadline, self.house.tasks.wait()).await.is_ok();
+        self.shared.seats.order(Order::Finish);
+        self.shared.tasks.close();
+        let all = timeout(deadline, self.shared.tasks.wait()).await.is_ok();
         if !all {
             self.abort();
-            let _ = timeout(ABORTING, self.house.tasks.wait()).await;
+            let _ = timeout(ABORTING, self.shared.tasks.wait()).await;
         }
-        self.house.counts.log_pending();
+        self.shared.counts.log_pending();
         all
     }
 
     fn abort(&self) {
         self.accepting.abort();
-        self.house.abort.cancel();
-        self.house.seats.order(Order::Abort);
+        self.shared.abort.cancel();
+        self.shared.seats.order(Order::Abort);
     }
 }
 

@@ -18,7 +18,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::service::Service;
 
-use super::House;
+use super::Shared;
 use super::counts::Event;
 use super::pulse::{InFlight, Pulse};
 use super::request::{self, Leftover, RequestBody};
@@ -30,7 +30,7 @@ const SMALL_REST: u64 = 64 * 1024;
 
 /// What answers the requests of one connection.
 pub(super) struct Door<H> {
-    pub house: Arc<House>,
+    pub shared: Arc<Shared>,
     pub pulse: Arc<Pulse>,
     pub peer: SocketAddr,
     pub handler: Arc<H>,
@@ -57,7 +57,7 @@ where
         // The handler is called inside, so that a panic of the function itself is caught as well.
         let work = async move { handler(peer, Request::from_parts(parts, body)).await };
         Serving {
-            house: self.house.clone(),
+            shared: self.shared.clone(),
             in_flight: Some(self.pulse.begin(version == Version::HTTP_2)),
             leftover,
             // HTTP/1.0 closes unless told otherwise, and an expected 100 that never came leaves open whether the body will
@@ -73,7 +73,7 @@ where
 /// A request at work. The handler runs in its connection's task and is handed to a task of its own only when the connection
 /// goes: what has been started is finished, and nobody pays for that as long as everybody stays.
 pub(super) struct Serving<B: 'static> {
-    house: Arc<House>,
+    shared: Arc<Shared>,
     in_flight: Option<InFlight>,
     leftover: Option<Leftover>,
     may_keep: bool,
@@ -103,10 +103,10 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Future for Serving<B> {
         let mut response = match outcome {
             Ok(response) => {
                 let (parts, body) = response.into_parts();
-                Response::from_parts(parts, Tracked::new(body, in_flight, this.house.limits.answer_bytes))
+                Response::from_parts(parts, Tracked::new(body, in_flight, this.shared.limits.answer_bytes))
             }
             Err(_) => {
-                this.house.counts.note(Event::Panicked);
+                this.shared.counts.note(Event::Panicked);
                 let mut response = Response::new(Tracked::empty(in_flight));
                 *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
                 response
@@ -139,8 +139,8 @@ impl<B: 'static> Serving<B> {
             }
         }
         let request = in_flight.pulse().begin(false);
-        let time = self.house.limits.linger_pause;
-        self.house.tasks.spawn(async move {
+        let time = self.shared.limits.linger_pause;
+        self.shared.tasks.spawn(async move {
             // The connection ends where the rest does not come in time: hyper closes one whose body nobody reads.
             let drained = tokio::time::timeout(time, async { while let Some(Ok(_)) = rest.frame().await {} });
             if drained.await.is_err() {
@@ -157,6 +157,6 @@ impl<B: 'static> Drop for Serving<B> {
         let Some(work) = self.work.take().filter(|_| self.started) else {
             return;
         };
-        self.house.detach(work.map(drop));
+        self.shared.detach(work.map(drop));
     }
 }

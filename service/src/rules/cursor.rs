@@ -5,9 +5,10 @@
 //! filters and the position. Nothing in it is secret; it cannot be made or altered by others, nor moved to another
 //! partner or to other filters. The page's size is not sealed in: it may change from page to page.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
+use data_encoding::BASE64URL_NOPAD;
 use hmac::{Hmac, Mac};
+use partner_api_signing::hmac_sha256;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
@@ -66,12 +67,7 @@ impl std::fmt::Debug for CursorSealer {
 impl CursorSealer {
     /// A sealer under `key`. All replicas need the same one, or a page of one is not continued by another.
     pub fn new(key: &[u8; 32]) -> Self {
-        // An HMAC takes its whole block as the key; a shorter key is padded with zeros (RFC 2104).
-        let mut block = [0; 64];
-        block[..key.len()].copy_from_slice(key);
-        Self {
-            mac: Hmac::new((&block).into()),
-        }
+        Self { mac: hmac_sha256(key) }
     }
 
     /// The cursor of `position` in the list of `partner` under `filters`.
@@ -81,12 +77,12 @@ impl CursorSealer {
         bytes.extend_from_slice(position.id.as_bytes());
         let seal = self.mac(partner, filters, &bytes).finalize().into_bytes();
         bytes.extend_from_slice(&seal);
-        URL_SAFE_NO_PAD.encode(bytes)
+        BASE64URL_NOPAD.encode(&bytes)
     }
 
     /// The position in a cursor that was sealed for this partner and these filters.
     pub fn open(&self, partner: Uuid, filters: FilterDigest, cursor: &str) -> Result<Position, InvalidCursor> {
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| InvalidCursor)?;
+        let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| InvalidCursor)?;
         if bytes.len() != POSITION + SEAL {
             return Err(InvalidCursor);
         }
@@ -181,12 +177,12 @@ mod tests {
     /// REP-4
     #[test]
     fn every_altered_byte_is_noticed() {
-        let bytes = URL_SAFE_NO_PAD.decode(cursor()).unwrap();
+        let bytes = BASE64URL_NOPAD.decode(cursor().as_bytes()).unwrap();
         for place in 0..bytes.len() {
             for bit in 0..8 {
                 let mut altered = bytes.clone();
                 altered[place] ^= 1 << bit;
-                let altered = URL_SAFE_NO_PAD.encode(altered);
+                let altered = BASE64URL_NOPAD.encode(&altered);
                 assert_eq!(
                     sealer().open(PARTNER, filters(None), &altered),
                     Err(InvalidCursor),

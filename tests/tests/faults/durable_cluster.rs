@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use embedded_postgres::{EmbeddedPostgres, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api::db::migrate::migrate;
-use partner_api::embedded_postgres::{EmbeddedPostgres, Options};
 use partner_api_tests::{cluster, fixture};
 use tempfile::TempDir;
 use tokio_postgres::Config;
@@ -23,7 +23,7 @@ impl DurableCluster {
         let folder = tempfile::tempdir().unwrap();
         // As root, PostgreSQL runs as another user, who must be able to enter.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let postgres = EmbeddedPostgres::start(folder.path(), Options::default())
+        let postgres = EmbeddedPostgres::start(folder.path(), Options::of("partner-api"))
             .await
             .unwrap();
         migrate(&postgres.config()).await.unwrap();
@@ -65,7 +65,7 @@ impl DurableCluster {
     pub async fn restart(&mut self) {
         self.postgres = None;
         self.postgres = Some(
-            EmbeddedPostgres::start(self.folder.path(), Options::default())
+            EmbeddedPostgres::start(self.folder.path(), Options::of("partner-api"))
                 .await
                 .unwrap(),
         );

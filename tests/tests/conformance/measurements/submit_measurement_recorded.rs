@@ -1,6 +1,7 @@
 //! What a package leaves in the database.
 
 use chrono::{DateTime, Utc};
+use data_encoding::HEXLOWER;
 use partner_api_tests::fixture::{branches, inspections, organizations, partners};
 use partner_api_tests::{ALPHA, DELTA, Service};
 use serde_json::{Value, json};
@@ -21,11 +22,7 @@ async fn the_raw_package_is_kept_byte_for_byte() {
         .await
         .unwrap();
     assert_eq!(row.get::<_, &[u8]>("raw"), body.as_bytes());
-    let digest: String = row
-        .get::<_, &[u8]>("raw_sha256")
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = HEXLOWER.encode(row.get("raw_sha256"));
     assert_eq!(digest, partner_api_signing::body_sha256(body.as_bytes()));
     let measured_at: DateTime<Utc> = row.get("measured_at");
     assert_eq!(measured_at.to_rfc3339(), "2026-06-15T09:05:00.250+00:00");

@@ -1,5 +1,6 @@
 //! Keys: what they may, how they are named and how their secrets are kept.
 
+use data_encoding::HEXLOWER;
 use partner_api::admission::nonces::BUCKET;
 use partner_api_tests::contract::operations;
 use partner_api_tests::fixture::{self, KEYS, REPORTED, inspections, organizations};
@@ -78,7 +79,7 @@ async fn no_secret_is_in_any_column() {
         let table: String = table.get(0);
         for secret in KEYS.iter().map(|key| key.secret).chain([fixture::MASTER_KEY]) {
             // A row's text shows a bytea in hex.
-            let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let hex = HEXLOWER.encode(secret.as_bytes());
             let found = service
                 .count(&format!(
                     "{table} AS t WHERE position('{secret}' IN t::text) + position('{hex}' IN t::text) > 0"

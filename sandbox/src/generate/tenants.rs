@@ -1,0 +1,114 @@
+//! Tenants: organisations, branches, their templates and thresholds.
+
+use chrono::{DateTime, Duration, Utc};
+use rust_decimal::Decimal;
+
+use super::base;
+use crate::catalogue::places::{BRANCHES, ORGANIZATIONS};
+use crate::catalogue::templates::TEMPLATES;
+use crate::catalogue::test_line;
+use crate::data::{Branch, Organization, Template, TemplatePoint, ThresholdRow};
+use crate::random::Random;
+
+/// When the organisations joined.
+fn founded() -> DateTime<Utc> {
+    base() - Duration::days(700)
+}
+
+pub fn organizations(random: &mut Random) -> Vec<Organization> {
+    ORGANIZATIONS
+        .iter()
+        .map(|spec| Organization {
+            id: random.id(founded()),
+            slug: spec.slug,
+            name: spec.name,
+            pii_mode: spec.pii_mode,
+            created_at: founded(),
+        })
+        .collect()
+}
+
+pub fn branches(random: &mut Random) -> Vec<Branch> {
+    BRANCHES
+        .iter()
+        .map(|spec| Branch {
+            id: random.id(founded() + Duration::days(1)),
+            organization: spec.organization,
+            code: spec.code,
+            name: format!("{} {} Şubesi", ORGANIZATIONS[spec.organization].short, spec.district),
+            city: spec.city,
+            district: spec.district,
+            province: spec.province,
+            is_active: spec.is_active,
+        })
+        .collect()
+}
+
+/// The templates of each organisation, the test-line form last.
+pub fn templates(random: &mut Random) -> Vec<Template> {
+    let made = founded() + Duration::days(2);
+    let mut templates = Vec::new();
+    for organization in 0..ORGANIZATIONS.len() {
+        for spec in &TEMPLATES {
+            let points = spec.points.iter().map(|(code, name, reading)| TemplatePoint {
+                id: random.id(made),
+                code,
+                name,
+                unit: reading.map(|reading| reading.unit),
+            });
+            let points = points.collect();
+            templates.push(Template {
+                id: random.id(made),
+                organization,
+                code: spec.code,
+                name: spec.name,
+                score_category: spec.score_category,
+                is_test_line: false,
+                points,
+            });
+        }
+        let points = test_line::POINTS
+            .iter()
+            .filter(|point| !test_line::is_left_out(organization, point.code));
+        let points = points
+            .map(|point| TemplatePoint {
+                id: random.id(made),
+                code: point.code,
+                name: point.name,
+                unit: Some(point.unit),
+            })
+            .collect();
+        templates.push(Template {
+            id: random.id(made),
+            organization,
+            code: test_line::CODE,
+            name: test_line::NAME,
+            score_category: test_line::SCORE_CATEGORY,
+            is_test_line: true,
+            points,
+        });
+    }
+    templates
+}
+
+pub fn thresholds() -> Vec<ThresholdRow> {
+    let mut rows = Vec::new();
+    for organization in 0..ORGANIZATIONS.len() {
+        for point in &test_line::POINTS {
+            if let Some((good_min, good_max, borderline_min, borderline_max)) =
+                test_line::thresholds(organization, point.code)
+            {
+                let hundredths = |value: Option<i64>| value.map(|value| Decimal::new(value, 2));
+                rows.push(ThresholdRow {
+                    organization,
+                    point_code: point.code,
+                    good_min: hundredths(good_min),
+                    good_max: hundredths(good_max),
+                    borderline_min: hundredths(borderline_min),
+                    borderline_max: hundredths(borderline_max),
+                });
+            }
+        }
+    }
+    rows
+}

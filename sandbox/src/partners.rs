@@ -1,0 +1,180 @@
+//! The sandbox's four partners, their keys and what they are granted.
+
+use deadpool_postgres::Transaction;
+use partner_api::db::DbError;
+use partner_api::db::connection::Connection;
+use partner_api::secrets::MasterKey;
+use partner_api_signing::{Environment, KEY_ID_RANDOM_BYTES, KeyId, SECRET_RANDOM_BYTES, Secret};
+use rand::TryRngCore as _;
+use uuid::Uuid;
+
+use super::SandboxError;
+use super::catalogue::places::{BETA_CODES, FULL, MASKED, NONE};
+use super::data::Dataset;
+use super::manifest::Partner;
+
+partner_api::statement! {
+    PARTNER = "INSERT INTO partners (id, name) VALUES ($1, $2)";
+    KEY = "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext, scopes, rate_limit) \
+           VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    GRANT = "INSERT INTO grants (partner_id, organization_id, all_branches) VALUES ($1, $2, $3)";
+    BRANCH = "INSERT INTO grant_branches (partner_id, organization_id, branch_id) VALUES ($1, $2, $3)";
+    /// The partners of these names, each with its newest key that works.
+    LOAD = "SELECT p.name, k.key_id, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, \
+        (SELECT coalesce(array_agg(g.organization_id::text ORDER BY g.organization_id), '{}') FROM grants g \
+         WHERE g.partner_id = p.id) AS organizations, \
+        (SELECT array_agg(b.branch_id::text ORDER BY b.branch_id) FROM grant_branches b WHERE b.partner_id = p.id) \
+         AS branches \
+        FROM partners p CROSS JOIN LATERAL (SELECT * FROM api_keys k WHERE k.partner_id = p.id \
+         AND k.environment = 'test' AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) \
+         ORDER BY k.created_at DESC LIMIT 1) k WHERE p.name = ANY ($1::text[]) ORDER BY p.name";
+}
+
+/// The scope of `POST /test-line/measurements`.
+const WRITE: &str = "test-line:write";
+/// The partner whose devices sent the measurements that are there from the start.
+pub const SENDER: &str = "alpha";
+
+/// What a partner is given.
+struct PartnerSpec {
+    name: &'static str,
+    scopes: &'static [&'static str],
+    /// Requests a minute.
+    rate_limit: i32,
+    /// Organisations by index; of the ones with codes, only those branches.
+    grants: &'static [(usize, Option<&'static [&'static str]>)],
+}
+
+const PARTNERS: [PartnerSpec; 4] = [
+    PartnerSpec {
+        name: SENDER,
+        scopes: &[WRITE],
+        // High enough for load tests.
+        rate_limit: 600_000,
+        grants: &[(MASKED, None), (NONE, None), (FULL, None)],
+    },
+    PartnerSpec {
+        name: "beta",
+        scopes: &[],
+        rate_limit: 6_000,
+        grants: &[(MASKED, Some(&BETA_CODES))],
+    },
+    PartnerSpec {
+        name: "gamma",
+        scopes: &[WRITE],
+        rate_limit: 6_000,
+        grants: &[],
+    },
+    // The default limit (LIM-1).
+    PartnerSpec {
+        name: "delta",
+        scopes: &[WRITE],
+        rate_limit: 60,
+        grants: &[(NONE, None)],
+    },
+];
+
+/// Makes the partners with new keys and secrets; gives the sender's id and key id.
+pub async fn insert(
+    transaction: &Transaction<'_>,
+    data: &Dataset,
+    master_key: &MasterKey,
+    key_prefix: &str,
+) -> Result<(Uuid, String), SandboxError> {
+    let mut sender = (Uuid::nil(), String::new());
+    for spec in &PARTNERS {
+        let id = Uuid::now_v7();
+        let (key_id, secret) = new_key(key_prefix)?;
+        let (nonce, ciphertext) = master_key.seal(key_id.as_str(), &secret)?;
+        transaction
+            .execute(PARTNER.sql(), &[&id, &spec.name])
+            .await
+            .map_err(DbError::from)?;
+        let environment = Environment::Test.as_str();
+        transaction
+            .execute(
+                KEY.sql(),
+                &[
+                    &key_id.as_str(),
+                    &id,
+                    &environment,
+                    &nonce.as_slice(),
+                    &ciphertext,
+                    &spec.scopes,
+                    &spec.rate_limit,
+                ],
+            )
+            .await
+            .map_err(DbError::from)?;
+        for (organization, codes) in spec.grants {
+            grant(transaction, data, id, *organization, *codes).await?;
+        }
+        if spec.name == SENDER {
+            sender = (id, key_id.as_str().to_owned());
+        }
+    }
+    Ok(sender)
+}
+
+fn new_key(key_prefix: &str) -> Result<(KeyId, Secret), SandboxError> {
+    let mut public = [0; KEY_ID_RANDOM_BYTES];
+    let mut private = zeroize::Zeroizing::new([0; SECRET_RANDOM_BYTES]);
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut public)
+        .map_err(SandboxError::Random)?;
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut *private)
+        .map_err(SandboxError::Random)?;
+    Ok((
+        KeyId::generate(key_prefix, Environment::Test, &public)?,
+        Secret::generate(&private),
+    ))
+}
+
+async fn grant(
+    transaction: &Transaction<'_>,
+    data: &Dataset,
+    partner: Uuid,
+    organization: usize,
+    codes: Option<&[&str]>,
+) -> Result<(), DbError> {
+    let organization_id = data.organizations[organization].id;
+    transaction
+        .execute(GRANT.sql(), &[&partner, &organization_id, &codes.is_none()])
+        .await?;
+    for branch in data
+        .branches
+        .iter()
+        .filter(|branch| branch.organization == organization)
+    {
+        if codes.is_some_and(|codes| codes.contains(&branch.code)) {
+            transaction
+                .execute(BRANCH.sql(), &[&partner, &organization_id, &branch.id])
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// The four partners as they stand in the database, with their newest keys that work and their secrets.
+pub async fn load(connection: &Connection, master_key: &MasterKey) -> Result<Vec<Partner>, SandboxError> {
+    let names: Vec<_> = PARTNERS.iter().map(|spec| spec.name).collect();
+    let rows = connection.query(LOAD, &[&names]).await?;
+    let mut partners = Vec::new();
+    for row in rows {
+        let key_id: String = row.try_get("key_id").map_err(DbError::from)?;
+        let nonce: Vec<u8> = row.try_get("secret_nonce").map_err(DbError::from)?;
+        let ciphertext: Vec<u8> = row.try_get("secret_ciphertext").map_err(DbError::from)?;
+        let secret = master_key.open(&key_id, &nonce, &ciphertext)?;
+        partners.push(Partner {
+            name: row.try_get("name").map_err(DbError::from)?,
+            secret: secret.expose().to_owned(),
+            scopes: row.try_get("scopes").map_err(DbError::from)?,
+            organizations: row.try_get("organizations").map_err(DbError::from)?,
+            branches: row.try_get("branches").map_err(DbError::from)?,
+            rate_limit: row.try_get("rate_limit").map_err(DbError::from)?,
+            key_id,
+        });
+    }
+    Ok(partners)
+}

@@ -1,0 +1,75 @@
+//! `partner-api sandbox`: everything in one.
+
+use std::time::Instant;
+
+use partner_api::config::Config;
+use partner_api::secrets::{MasterKey, purpose};
+use partner_api::server::RunningServer;
+use partner_api::startup::{OpenDatabase, StopSignals, serve};
+
+use super::scenarios::Outcomes;
+use super::stored::Pictures;
+use super::{SandboxError, fill, keep_open, manifest, scenarios};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Starts a private database with sandbox data, serves it, writes `sandbox.json`, runs the acceptance scenarios and, unless
+/// `check`, goes on serving until SIGTERM or Ctrl-C. Returns whether the scenarios passed.
+///
+/// # Errors
+/// When the sandbox cannot be set up; what was made of it is found by the next start.
+pub async fn run(config: Config, check: bool) -> Result<bool, Failure> {
+    let began = Instant::now();
+    std::fs::create_dir_all(&config.data_dir)
+        .map_err(|error| format!("the data folder {} cannot be made: {error}", config.data_dir.display()))?;
+    let mut stop = StopSignals::listen()?;
+    let master_key = config.master_key()?;
+    // Only written to here, so the links' address does not matter yet.
+    let storage = config.open_storage("http://127.0.0.1", master_key.derive(purpose::LINKS))?;
+    // Neither waits for the other: the database is initialised while pictures are drawn.
+    let (database, pictures) = tokio::join!(OpenDatabase::open(&config), Pictures::draw_missing(&storage));
+    let database = database?;
+    // Whatever becomes of it, the server and the private database are stopped in order.
+    let started = tokio::select! {
+        started = start(&config, &database, pictures, master_key) => started,
+        () = stop.received() => Err("stopped before it was ready".into()),
+    };
+    let outcome = match started {
+        Ok((running, outcomes)) => {
+            println!("{outcomes}");
+            if !check {
+                let file = config.data_dir.join(super::manifest::FILE_NAME);
+                println!(
+                    "Serving {url} after {:.1} s. Keys and examples: {}. The document: {url}/openapi.yaml. Ctrl-C stops.",
+                    began.elapsed().as_secs_f32(),
+                    file.display(),
+                    url = running.public_url,
+                );
+                tokio::select! {
+                    () = keep_open(database.pool.clone()) => {}
+                    () = stop.received() => eprintln!("Stopping."),
+                }
+            }
+            running.stop(*config.shutdown_deadline).await;
+            Ok(outcomes.passed())
+        }
+        Err(error) => Err(error),
+    };
+    database.close().await;
+    outcome
+}
+
+/// Makes the rows that are missing, starts the server, writes `sandbox.json` and runs the scenarios.
+async fn start(
+    config: &Config,
+    database: &OpenDatabase,
+    pictures: Result<Pictures, SandboxError>,
+    master_key: MasterKey,
+) -> Result<(RunningServer, Outcomes), Failure> {
+    fill(&database.pool, &pictures?, &master_key, &config.key_prefix).await?;
+    let running = serve(config, database, master_key.clone()).await?;
+    let manifest = manifest(&database.pool, &master_key, &running.public_url).await?;
+    manifest.write(&config.data_dir)?;
+    let outcomes = scenarios::run(&manifest).await?;
+    Ok((running, outcomes))
+}
