@@ -3,6 +3,7 @@
 mod anatomy;
 mod bars;
 mod cpu;
+mod crossed;
 mod error;
 mod load;
 mod measure;
@@ -49,6 +50,7 @@ const QUIET: f64 = 0.7;
         script/bench                              the whole, some ten minutes; written to docs/benchmarks.md\n  \
         script/bench --quick                      the whole in under three minutes\n  \
         script/bench --only hello,health          these alone; printed, not written\n  \
+        script/bench --crossed 60 --title 'Crossed nonces'\n  \
         script/bench --title Before --service ../before/partner-api --commit 0ed80e0\n                                            \
         another build of the service"
 )]
@@ -59,6 +61,9 @@ struct Arguments {
     /// Measure these alone, by the names of the table
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     only: Vec<String>,
+    /// Instead of all that, two replicas for so many seconds with, and as many without, keys that send each nonce to both
+    #[arg(long, value_name = "SECONDS")]
+    crossed: Option<u64>,
     /// How many rounds [default: 5, with --quick 3]
     #[arg(long, value_name = "NUMBER")]
     rounds: Option<usize>,
@@ -142,6 +147,9 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         log: &log,
         log_level: "info",
     };
+    if let Some(seconds) = arguments.crossed {
+        return crossed(arguments, &world, &setup, seconds).await;
+    }
     eprintln!(
         "overhearing the service's statements after {:.0} s",
         began.elapsed().as_secs_f64()
@@ -181,6 +189,38 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
     }
     drop(operations);
     world.stop().await;
+    Ok(results)
+}
+
+/// Two replicas over the world, and what keys that cross their nonces do to others.
+async fn crossed(
+    arguments: &Arguments,
+    world: &World,
+    setup: &ServiceSetup<'_>,
+    seconds: u64,
+) -> Result<Results, BenchError> {
+    let log = world.folder().join("replica.log");
+    let replicas = [
+        Server::service(setup).await?,
+        Server::service(&ServiceSetup { log: &log, ..*setup }).await?,
+    ];
+    let addresses = [replicas[0].address, replicas[1].address];
+    let (text, was_right) = crossed::measure(world, addresses, seconds).await?;
+    println!("{text}");
+    if let Some(path) = &arguments.write {
+        let section = format!("- Commit: {}, {}\n\n{text}", arguments.commit, arguments.date);
+        report::write(path, &arguments.title, &section)?;
+        eprintln!("written to {}", path.display());
+    }
+    for server in replicas {
+        server.stop().await;
+    }
+    let mut results = Results::default();
+    if !was_right {
+        results
+            .problems
+            .push("crossed: others were answered otherwise, or a nonce was used twice".to_owned());
+    }
     Ok(results)
 }
 

@@ -34,6 +34,8 @@ pub const MASTER_KEY: &str = "00112233445566778899aabbccddeeff001122334455667788
 
 /// Partners, each with a key and all organisations.
 const PARTNERS: usize = 16;
+/// Partners that use their keys against the others.
+const CROSSERS: usize = 4;
 /// Requests a minute that nobody reaches.
 const UNLIMITED: i32 = 2_000_000_000;
 
@@ -59,6 +61,8 @@ pub struct World {
     pub keys: Vec<Key>,
     /// A key that has one request a minute.
     pub limited: Key,
+    /// Keys as everybody has them, without a permission: 60 requests a minute.
+    pub crossers: Vec<Key>,
     /// All organisations.
     pub organizations: Vec<Uuid>,
     /// The code of the branch with the reports in their writing phase, as it is sent.
@@ -100,7 +104,11 @@ impl World {
         let config = postgres.config();
         let client = connect(&config).await?;
         fill(&config, &client, &folder.path().join("files")).await?;
-        let (keys, limited) = partners(&client).await?;
+        let Partners {
+            keys,
+            limited,
+            crossers,
+        } = partners(&client).await?;
         let station = client
             .query_one("SELECT code, code_folded FROM bench.station", &[])
             .await?;
@@ -112,6 +120,7 @@ impl World {
             socket: socket(&config)?,
             keys,
             limited,
+            crossers,
             organizations: client
                 .query("SELECT id FROM organizations ORDER BY id", &[])
                 .await?
@@ -213,12 +222,28 @@ fn master_key() -> Result<MasterKey, BenchError> {
     MasterKey::from_hex(MASTER_KEY, "the benchmark").map_err(|error| BenchError::Unexpected(error.to_string()))
 }
 
-async fn partners(client: &Client) -> Result<(Vec<Key>, Key), BenchError> {
-    let mut keys = Vec::new();
+struct Partners {
+    keys: Vec<Key>,
+    limited: Key,
+    crossers: Vec<Key>,
+}
+
+async fn partners(client: &Client) -> Result<Partners, BenchError> {
+    let (mut keys, mut crossers) = (Vec::new(), Vec::new());
     for number in 0..PARTNERS {
         keys.push(partner(client, &format!("bench-{number}"), UNLIMITED).await?);
     }
-    Ok((keys, partner(client, "bench-limited", 1).await?))
+    for number in 0..CROSSERS {
+        let crosser = partner(client, &format!("bench-crosser-{number}"), 60).await?;
+        let bare = "UPDATE api_keys SET scopes = '{}' WHERE key_id = $1";
+        client.execute(bare, &[&crosser.id.as_str()]).await?;
+        crossers.push(crosser);
+    }
+    Ok(Partners {
+        keys,
+        limited: partner(client, "bench-limited", 1).await?,
+        crossers,
+    })
 }
 
 async fn partner(client: &Client, name: &str, limit: i32) -> Result<Key, BenchError> {

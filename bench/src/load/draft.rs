@@ -36,6 +36,8 @@ pub struct Draft<'a> {
     pub body: Vec<u8>,
     /// How it is signed.
     pub signing: Signing,
+    /// With which nonce; none: a new one each time.
+    pub nonce: Option<String>,
     /// What the operation drew for this request, for its check of the answer.
     pub drawn: u32,
     bytes: Vec<u8>,
@@ -53,6 +55,7 @@ impl<'a> Draft<'a> {
             path: String::new(),
             body: Vec::new(),
             signing: Signing::Right,
+            nonce: None,
             drawn: 0,
             bytes: Vec::with_capacity(4096),
             repeated: false,
@@ -104,7 +107,7 @@ impl<'a> Draft<'a> {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let nonce = nonce_from(&rand::random());
+        let nonce = self.nonce.clone().unwrap_or_else(|| nonce_from(&rand::random()));
         // The queries and nonces here are well-formed; one that is not goes out unsigned, and is counted as refused.
         let Ok(mut headers) = Headers::sign(&self.key.id, &self.key.secret, request, now, &nonce) else {
             return;

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use self::connection::{Answer, Connection};
+use self::connection::Answer;
+pub use self::connection::Connection;
 pub use self::draft::{Draft, Signing};
 use crate::cpu::Cpu;
 use crate::operations::Operation;

@@ -318,7 +318,11 @@ fn settle(shared: &Arc<Shared>, target: &Target, batch: Vec<Waiting>, outcome: L
     let locked = shared.reports.note(report, true);
     let rest = (REST.0 * 2_u32.pow(locked.saturating_sub(1).min(8))).min(REST.1);
     // What is locked for a moment is free the next time; what is locked again and again is waited for in turn.
-    let next = if locked % 2 == 0 { Lock::InTurn } else { Lock::Free };
+    let next = if locked.is_multiple_of(2) {
+        Lock::InTurn
+    } else {
+        Lock::Free
+    };
     let shared = shared.clone();
     tokio::spawn(async move {
         tokio::time::sleep(rest).await;
