@@ -63,27 +63,6 @@ pub fn operation_id(method: &Method, path: &str) -> Option<String> {
     id(&item[method.as_str().to_lowercase()]).or_else(|| item.as_object()?.values().find_map(id))
 }
 
-/// Every operation, by id: its id, method and path, with `id` for each variable of the path.
-pub fn operations(id: &str) -> Vec<(String, Method, String)> {
-    let variable = Regex::new(r"\{[^}]*\}").unwrap();
-    let mut operations = Vec::new();
-    for (template, item) in CONTRACT.document["paths"].as_object().unwrap() {
-        for (method, operation) in item.as_object().unwrap() {
-            if let Some(operation_id) = operation["operationId"].as_str() {
-                let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-                operations.push((
-                    operation_id.to_owned(),
-                    method,
-                    variable.replace_all(template, id).into_owned(),
-                ));
-            }
-        }
-    }
-    // A JSON object's order depends on how serde_json was built.
-    operations.sort_by(|left, right| left.0.cmp(&right.0));
-    operations
-}
-
 /// What the document has at a path, compared byte for byte; a variable is one segment without escapes.
 fn path_item(path: &str) -> Option<&'static Value> {
     let fits = |template: &str| {
@@ -98,7 +77,7 @@ fn path_item(path: &str) -> Option<&'static Value> {
 }
 
 /// Follows `$ref`.
-fn resolved(value: &'static Value) -> &'static Value {
+pub fn resolved(value: &'static Value) -> &'static Value {
     match value["$ref"].as_str() {
         Some(reference) => CONTRACT.document.pointer(reference.trim_start_matches('#')).unwrap(),
         None => value,

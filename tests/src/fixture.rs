@@ -193,6 +193,46 @@ pub mod organizations {
     pub const FULL: &str = "01974d1a-7c00-7a00-8000-000000000003";
 }
 
+/// An organisation, and what of it stands for a variable in a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// The id of the organisation.
+    pub organization: &'static str,
+    /// The id of a published report of it.
+    pub inspection: &'static str,
+}
+
+impl Subject {
+    /// `pii_mode` NONE.
+    pub const NONE: Self = Self {
+        organization: organizations::NONE,
+        inspection: inspections::NONE_PUBLISHED,
+    };
+    /// `pii_mode` MASKED.
+    pub const MASKED: Self = Self {
+        organization: organizations::MASKED,
+        inspection: inspections::PUBLISHED,
+    };
+    /// `pii_mode` FULL.
+    pub const FULL: Self = Self {
+        organization: organizations::FULL,
+        inspection: inspections::FULL_PUBLISHED,
+    };
+
+    /// The id that stands behind a segment of a path: behind `organizations` one of an organisation.
+    ///
+    /// # Panics
+    /// When it is not known what stands there.
+    #[track_caller]
+    pub fn id_behind(&self, segment: &str) -> &'static str {
+        match segment {
+            "organizations" => self.organization,
+            "inspections" => self.inspection,
+            other => panic!("give fixture::Subject what stands behind /{other}/ in a path"),
+        }
+    }
+}
+
 /// Ids of branches.
 pub mod branches {
     /// KAP-01 of NONE, in Ankara.

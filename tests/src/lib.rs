@@ -23,6 +23,7 @@ pub mod cluster;
 pub mod contract;
 pub mod coverage;
 pub mod fixture;
+pub mod operations;
 pub mod request;
 mod schema;
 pub mod service;

@@ -237,9 +237,17 @@ impl Service {
 
     /// Waits until `condition` holds, at most the 5 seconds that a change of keys and grants may take.
     pub async fn within_five_seconds(&self, condition: impl AsyncFn() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        self.within(Duration::from_secs(5), condition).await;
+    }
+
+    /// Waits until `condition` holds, at most so long.
+    ///
+    /// # Panics
+    /// When it does not hold by then.
+    pub async fn within(&self, bound: Duration, condition: impl AsyncFn() -> bool) {
+        let deadline = Instant::now() + bound;
         while !condition().await {
-            assert!(Instant::now() < deadline, "not within 5 s");
+            assert!(Instant::now() < deadline, "not within {bound:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

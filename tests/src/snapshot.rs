@@ -1,16 +1,18 @@
-//! Answers as files: `snapshots/<operation id>/<case>.snap`.
+//! Answers as files: `snapshots/<operation id>/<case>.snap`, and `snapshots/every_operation/<case>.snap` for what all
+//! operations answer to one fault.
 //!
-//! A snapshot's header has `info` with `operation`, `status` and, of an error, `code`: what the coverage gate reads. What
-//! differs from run to run is replaced by its name in brackets, after its shape was checked.
+//! A snapshot's header has `info` with `operation` (or `operations`), `status` and, of an error, `code`: what the coverage
+//! gate reads. What differs from run to run is replaced by its name in brackets, after its shape was checked.
 
 use std::panic::Location;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::{Captures, Regex};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::contract::is_like;
+use crate::coverage::{EVERY_OPERATION, Info, NO_OPERATION};
 use crate::{coverage, snapshot_log};
 
 /// Headers that the document declares.
@@ -33,42 +35,97 @@ impl Answer {
     /// Compares with the snapshot of this case, whose name is a sentence. An answer to no operation belongs to `front_door`.
     #[track_caller]
     pub fn snapshot(&self, case: &str) {
-        let folder = self.operation.as_deref().unwrap_or("front_door");
-        let mut info = json!({ "operation": folder, "status": self.status.as_u16() });
-        if let Some(code) = self.code() {
-            info["code"] = json!(code);
+        let folder = self.operation.as_deref().unwrap_or(NO_OPERATION);
+        let info = Info {
+            operation: Some(folder.to_owned()),
+            operations: Vec::new(),
+            status: self.status.as_u16(),
+            code: self.code(),
+        };
+        let shown = format!("{}\n{}", self.shown_request(), self.shown(Left::Shown));
+        compare(folder, case, &info, &shown);
+    }
+}
+
+/// Compares what several operations answered with the one snapshot of this case, whose name is a sentence.
+///
+/// Answers that are the same stand there once, below all the requests that got them. How many requests the key has left is
+/// not shown: each operation's turn would be in it.
+///
+/// # Panics
+/// Unless each answer has this status and code.
+#[track_caller]
+pub fn of_all(case: &str, status: u16, code: &str, answers: &[Answer]) {
+    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
+    let mut operations = Vec::new();
+    for answer in answers {
+        answer.assert_refused(status, code);
+        operations.push(answer.operation.clone().expect("the answer of an operation"));
+        let request = format!("{} {}", answer.method, answer.target);
+        let text = answer.shown(Left::Hidden);
+        match shown.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, requests)) => requests.push(request),
+            None => shown.push((text, vec![request])),
         }
-        let mut settings = insta::Settings::new();
-        settings.set_snapshot_path(coverage::folder().join(folder));
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.set_description(case.replace('_', " "));
-        settings.set_info(&info);
-        assert!(is_like(case, "[a-z0-9_]+"), "{case:?} is no name of a file");
-        let file = format!("{folder}/{case}.snap");
-        snapshot_log::record(&file, Location::caller()).unwrap();
-        settings.bind(|| insta::assert_snapshot!(case, self.shown()));
-        // The header is what coverage counts by, and insta does not compare it.
-        let told = coverage::header(&coverage::folder().join(&file));
-        assert_eq!(json!(told), info, "{file}: its header says something else");
+    }
+    let groups = shown
+        .iter()
+        .map(|(text, requests)| format!("{}\n{text}", requests.join("\n")));
+    let info = Info {
+        operation: None,
+        operations,
+        status,
+        code: Some(code.to_owned()),
+    };
+    compare(EVERY_OPERATION, case, &info, &groups.collect::<Vec<_>>().join("\n\n"));
+}
+
+#[track_caller]
+fn compare(folder: &str, case: &str, info: &Info, shown: &str) {
+    let mut settings = insta::Settings::new();
+    settings.set_snapshot_path(coverage::folder().join(folder));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_description(case.replace('_', " "));
+    settings.set_info(info);
+    assert!(is_like(case, "[a-z0-9_]+"), "{case:?} is no name of a file");
+    let file = format!("{folder}/{case}.snap");
+    snapshot_log::record(&file, Location::caller()).unwrap();
+    settings.bind(|| insta::assert_snapshot!(case, shown));
+    // The header is what coverage counts by, and insta does not compare it.
+    let told = coverage::info(&coverage::folder().join(&file));
+    assert_eq!(told, *info, "{file}: its header says something else");
+}
+
+/// Whether a snapshot shows how many requests a key has left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Shown,
+    Hidden,
+}
+
+impl Answer {
+    /// The request as a snapshot shows it.
+    fn shown_request(&self) -> String {
+        let mut shown = format!("{} {}", self.method, self.target);
+        if !self.sent.is_empty() {
+            shown.push('\n');
+            shown += &match serde_json::from_slice::<Value>(&self.sent) {
+                Ok(json) if self.sent.len() < 4096 => pretty(&json),
+                _ if self.sent.len() < 256 => String::from_utf8_lossy(&self.sent).into_owned(),
+                _ => format!("[{} bytes]", self.sent.len()),
+            };
+        }
+        shown
     }
 
     /// The answer as a snapshot shows it.
     #[track_caller]
-    fn shown(&self) -> String {
-        let mut lines = vec![format!("{} {}", self.method, self.target)];
-        if !self.sent.is_empty() {
-            lines.push(match serde_json::from_slice::<Value>(&self.sent) {
-                Ok(json) if self.sent.len() < 4096 => pretty(&json),
-                _ if self.sent.len() < 256 => String::from_utf8_lossy(&self.sent).into_owned(),
-                _ => format!("[{} bytes]", self.sent.len()),
-            });
-        }
-        lines.push(String::new());
-        lines.push(self.status.to_string());
+    fn shown(&self, left: Left) -> String {
+        let mut lines = vec![String::new(), self.status.to_string()];
         for name in SHOWN_HEADERS {
             if let Some(value) = self.header(name) {
-                lines.push(format!("{name}: {}", shown_header(name, value)));
+                lines.push(format!("{name}: {}", shown_header(name, value, left)));
             }
         }
         if !self.body.is_empty() {
@@ -150,7 +207,7 @@ fn without_the_present(text: &str) -> String {
 }
 
 #[track_caller]
-fn shown_header(name: &str, value: &str) -> String {
+fn shown_header(name: &str, value: &str, left: Left) -> String {
     let shape = |pattern: &str| assert!(is_like(value, pattern), "{name}: {value}");
     match name {
         "x-request-id" => {
@@ -163,8 +220,10 @@ fn shown_header(name: &str, value: &str) -> String {
         }
         "ratelimit" => {
             shape("\"default\";r=[0-9]+;t=([1-9]|[1-5][0-9]|60)");
-            let (left, _) = value.rsplit_once('=').unwrap();
-            format!("{left}=[seconds]")
+            match left {
+                Left::Hidden => "\"default\";r=[left];t=[seconds]".to_owned(),
+                Left::Shown => format!("{}=[seconds]", value.rsplit_once('=').unwrap().0),
+            }
         }
         _ => value.to_owned(),
     }

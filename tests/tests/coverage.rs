@@ -20,7 +20,7 @@ fn every_declared_answer_has_a_snapshot_and_every_snapshot_is_declared() {
 fn the_table_is_what_the_snapshots_say() {
     let kept = fs::read_to_string(folder().join("COVERAGE.md")).unwrap();
     if let Some(difference) = first_difference(&kept, &Coverage::read().table()) {
-        panic!("stale: snapshots/COVERAGE.md, {difference}\nrun `cargo run -p partner-api-tests --bin coverage`");
+        panic!("stale: snapshots/COVERAGE.md, {difference}\nrun `cargo run --bin coverage`");
     }
 }
 

@@ -11,4 +11,6 @@ pub mod personal;
 pub mod plate;
 pub mod privacy;
 pub mod scrub;
+#[cfg(test)]
+mod strategies;
 pub mod threshold;

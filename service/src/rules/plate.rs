@@ -120,7 +120,9 @@ fn is_separator(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use regex::Regex;
 
+    use super::super::strategies::{mistyped, plate, province, spelled};
     use super::{Plate, PlateError, spaced};
 
     /// MEA-2
@@ -197,30 +199,58 @@ mod tests {
         }
     }
 
+    /// The plate that a text is, by one expression for the whole grammar.
+    fn as_documented(text: &str) -> Option<String> {
+        let pattern = |pattern: &str| Regex::new(pattern).expect("a pattern");
+        let compact = pattern("[ .\u{a0}–-]").replace_all(text, "");
+        let normal = pattern("[iIıİ]\u{307}*")
+            .replace_all(&compact, "I")
+            .to_ascii_uppercase();
+        let plate = pattern("^(0[1-9]|[1-7][0-9]|8[01])[A-Z]{1,3}[0-9]{2,5}$");
+        plate.is_match(&normal).then_some(normal)
+    }
+
+    /// A plate with one part that is wrong, and that part.
+    fn nearly() -> impl Strategy<Value = (String, PlateError)> {
+        let no_province = prop_oneof!["00", "8[2-9]", "9[0-9]", "[A-ZŞ][0-9]", "[0-9][A-ZŞ]", "[0-9]٣"];
+        let no_letters = prop_oneof!["", "[A-Z]{4,5}", "[A-Z]{0,2}[ÇĞÖŞÜçğöşüß_][A-Z]{0,2}"];
+        let no_digits = prop_oneof!["", "[0-9]", "[0-9]{6,8}", "[0-9]{1,4}[A-ZŞ٣/+][0-9]{0,3}"];
+        let (letters, digits) = ("[A-Z]{1,3}", "[0-9]{2,5}");
+        prop_oneof![
+            (no_province, letters, digits, Just(PlateError::Province)),
+            (province(), no_letters, digits, Just(PlateError::Letters)),
+            (province(), letters, no_digits, Just(PlateError::Digits)),
+        ]
+        .prop_map(|(province, letters, digits, wrong)| (format!("{province} {letters} {digits}"), wrong))
+    }
+
     proptest! {
         #[test]
-        fn every_plate_survives_its_readable_form_in_any_case(
-            province in 1u32..=81, letters in "[A-Z]{1,3}", digits in "[0-9]{2,5}", lower in any::<bool>(),
+        fn a_plate_is_read_however_it_is_spelled(
+            ((province, letters, digits), spelling) in plate().prop_flat_map(|parts| {
+                let spelling = spelled(format!("{}{}{}", parts.0, parts.1, parts.2));
+                (Just(parts), spelling)
+            })
         ) {
-            let normal = format!("{province:02}{letters}{digits}");
-            let plate = Plate::parse(&normal).expect("a plate");
-            let readable = if lower { plate.spaced().to_lowercase() } else { plate.spaced() };
-            prop_assert_eq!(Plate::parse(&readable), Ok(plate));
+            let plate = Plate::parse(&spelling);
+            prop_assert_eq!(plate.as_ref().map(Plate::as_str), Ok(&*format!("{province}{letters}{digits}")));
+            prop_assert_eq!(plate.map(|plate| plate.spaced()), Ok(format!("{province} {letters} {digits}")));
         }
 
         #[test]
-        fn any_text_is_a_plate_in_normal_form_or_refused(text in any::<String>()) {
-            if let Ok(plate) = Plate::parse(&text) {
-                prop_assert!(plate.as_str().bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
-                prop_assert!((5..=10).contains(&plate.as_str().len()));
-                prop_assert_eq!(Plate::parse(plate.as_str()), Ok(plate.clone()));
-            }
+        fn a_plate_with_one_part_wrong_is_refused_for_it((text, wrong) in nearly()) {
+            prop_assert_eq!(Plate::parse(&text), Err(wrong));
         }
 
         #[test]
-        fn texts_near_a_plate_never_panic(text in "[0-9A-Zi\u{307}ıİşß .–-]{0,12}") {
-            let _ = Plate::parse(&text);
-            let _ = spaced(&text);
+        fn a_mistyped_plate_is_taken_exactly_when_it_is_one_all_the_same(
+            text in plate()
+                .prop_flat_map(|(province, letters, digits)| spelled(format!("{province}{letters}{digits}")))
+                .prop_flat_map(mistyped)
+        ) {
+            prop_assert_eq!(Plate::parse(&text).ok().map(String::from), as_documented(&text));
+            let blanks = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(blanks(&spaced(&text)), blanks(&text));
         }
     }
 }

@@ -96,6 +96,7 @@ fn plate_parts(plate: &str) -> Option<(&str, &str, &str)> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::strategies::{kept_words, national_id, plate, vin};
     use super::{PiiMode::*, *};
 
     fn plate_of(text: &str) -> StoredPlate {
@@ -167,13 +168,63 @@ mod tests {
         assert_eq!(Masked.vin(&number("WVW12345676752")), "WVW***6752");
     }
 
+    /// Plates with one part wrong, and texts that may have been stored as one.
+    fn no_plate() -> impl Strategy<Value = String> {
+        let wrong = plate().prop_flat_map(|(province, letters, digits)| {
+            prop_oneof![
+                Just(format!("{province} {letters} {digits}")),
+                Just(format!("{province}{}{digits}", letters.to_lowercase())),
+                Just(format!("{province}Ş{letters}{digits}")),
+                Just(format!("{province}{letters}{digits}A")),
+                Just(format!("{province}{letters}{digits}1234")),
+                Just(format!("{province}{digits}")),
+                Just(format!("{letters}{digits}")),
+            ]
+        });
+        prop_oneof![wrong, any::<String>()]
+    }
+
     proptest! {
         #[test]
-        fn no_stored_value_makes_masking_panic_or_show_more_than_it_may(stored in any::<String>()) {
+        fn a_masked_plate_is_its_province_and_its_last_two_digits(
+            (province, letters, digits) in plate(), (_, other_letters, other_digits) in plate(),
+        ) {
+            let last = &digits[digits.len() - 2..];
+            let masked = Masked.plate(&plate_of(&format!("{province}{letters}{digits}")));
+            prop_assert_eq!(&masked, &format!("{province}***{last}"));
+            // Of what is between them not even the length.
+            let hidden = other_digits.get(2..).unwrap_or_default();
+            let alike = plate_of(&format!("{province}{other_letters}{hidden}{last}"));
+            prop_assert_eq!(Masked.plate(&alike), masked);
+            prop_assert_eq!(None.plate(&alike), "***");
+        }
+
+        #[test]
+        fn what_is_no_plate_is_hidden_whole(stored in no_plate()) {
+            prop_assert_eq!(Masked.plate(&plate_of(&stored)), "***");
             prop_assert_eq!(None.plate(&plate_of(&stored)), "***");
-            prop_assert_eq!(None.vin(&number(&stored)), "***");
-            prop_assert!(Masked.plate(&plate_of(&stored)).chars().count() <= 7);
-            prop_assert!(Masked.vin(&number(&stored)).chars().count() <= 10);
+            prop_assert_eq!(Full.plate(&plate_of(&stored)), stored);
+        }
+
+        #[test]
+        fn a_masked_vin_is_its_first_three_and_last_four_characters(
+            vin in vin(), between in "[A-Z0-9ÇŞ]{7,20}", cut in 0..14_usize,
+        ) {
+            let (first, last) = (&vin[..3], &vin[13..]);
+            prop_assert_eq!(Masked.vin(&number(&vin)), format!("{first}***{last}"));
+            prop_assert_eq!(Masked.vin(&number(&format!("{first}{between}{last}"))), format!("{first}***{last}"));
+            prop_assert_eq!(Masked.vin(&number(&vin[..cut])), "***");
+            prop_assert_eq!(None.vin(&number(&vin)), "***");
+            prop_assert_eq!(Full.vin(&number(&vin)), vin);
+        }
+
+        #[test]
+        fn a_text_is_scrubbed_where_plates_are_not_shown(word in kept_words(), id in national_id()) {
+            let text = || format!("{word}; {id}").into();
+            for mode in [None, Masked] {
+                prop_assert_eq!(mode.text(text()), format!("{word}; [removed]"));
+            }
+            prop_assert_eq!(Full.text(text()), format!("{word}; {id}"));
         }
     }
 }

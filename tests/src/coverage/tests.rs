@@ -66,6 +66,23 @@ fn a_row_without_snapshot_is_found() {
 }
 
 #[test]
+fn a_snapshot_of_several_operations_covers_each_of_them_and_no_other() {
+    let info = r#"{ "operations": ["get_a", "get_b"], "status": 404, "code": "not_found" }"#;
+    let info: Info = serde_json::from_str(info).unwrap();
+    let rows: Vec<String> = info.rows().map(|row| row.to_string()).collect();
+    assert_eq!(rows, ["get_a 404 not_found", "get_b 404 not_found"]);
+    let mut coverage = complete();
+    coverage.kept[1].file = "every_operation/not_found.snap".to_owned();
+    assert_eq!(coverage.findings(), Vec::<String>::new());
+    coverage.kept[1].row.operation = "get_b".to_owned();
+    finds(&coverage, "get_a 404 not_found is declared and has no snapshot");
+    finds(
+        &coverage,
+        "every_operation/not_found.snap is of get_b 404 not_found, which is not declared",
+    );
+}
+
+#[test]
 fn an_exception_that_no_longer_applies_is_found() {
     let mut coverage = complete();
     coverage.kept.push(kept("get_a/gone.snap", 404, Some("gone")));

@@ -8,17 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lopdf::{Document, Object};
 use partner_api::publishing::{Turn, Worker};
-use partner_api_tests::Service;
-use partner_api_tests::fixture::inspections;
+use partner_api_tests::contract::resolved;
+use partner_api_tests::fixture::{Subject, inspections};
+use partner_api_tests::operations::{OPERATIONS, Operation, operation};
+use partner_api_tests::{Answer, Service, TestKey};
 use serde_json::Value;
 
 use rows::{
-    CAPTION, GENERAL_NOTE, HIDDEN_CAPTION, MODES, NOTE, PDF, PERSONAL, PHOTOS, PUBLIC, RECOMMENDATION, SUBJECTS,
-    SUMMARY,
+    CAPTION, EXEMPT, GENERAL_NOTE, HIDDEN_CAPTION, MODES, NOTE, PDF, PERSONAL, PHOTOS, PUBLIC, RECOMMENDATION,
+    SUBJECTS, SUMMARY,
 };
-
-const SPEC: &str = include_str!("../../../spec/partner-api.yaml");
-const ROOT: &str = "/api/v1/partner";
 
 type Field = (String, String);
 
@@ -37,43 +36,39 @@ fn all_fields() -> BTreeSet<Field> {
     personal.chain(public_fields()).collect()
 }
 
-/// The request for what an operation says about a report and its organisation.
-fn target(operation: &str, organization: &str, report: &str) -> String {
-    let path = match operation {
-        "list_organizations" => "/organizations".to_owned(),
-        "list_branches" => format!("/organizations/{organization}/branches"),
-        // The newest of several, so that there is a cursor too.
-        "list_inspections" => format!("/inspections?organization_id={organization}&limit=1"),
-        "get_inspection" => format!("/inspections/{report}"),
-        "get_inspection_forms" => format!("/inspections/{report}/forms"),
-        "get_inspection_photos" => format!("/inspections/{report}/photos"),
-        "get_inspection_pdf" => format!("/inspections/{report}/pdf"),
-        other => panic!("the privacy table does not know the operation {other}"),
-    };
-    format!("{ROOT}{path}")
+/// The operations whose answers have texts, and which are not exempt.
+fn json_operations() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS
+        .iter()
+        .filter(|operation| operation.answer_schema().is_some() && !operation.tags().any(|tag| EXEMPT.contains(&tag)))
 }
 
-fn json_operations() -> impl Iterator<Item = &'static str> {
-    PUBLIC.iter().map(|(operation, _)| *operation)
+/// Those of them that a key has the scope for.
+fn operations_of(key: &TestKey) -> impl Iterator<Item = &'static Operation> {
+    json_operations().filter(|operation| {
+        operation
+            .required_scope()
+            .is_none_or(|scope| key.scopes.contains(&scope))
+    })
+}
+
+/// What a partner is told about an organisation and its report.
+async fn told(service: &Service, key: &TestKey, operation: &Operation, subject: &Subject) -> Answer {
+    let request = operation.narrowed_request(subject).signed_by(key);
+    service.send(request).await
 }
 
 /// Collects the fields of a schema that are texts, `*` for each index.
-fn text_fields(document: &Value, schema: &Value, path: &str, found: &mut BTreeSet<String>) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let resolved = document.pointer(reference.trim_start_matches('#')).unwrap();
-        return text_fields(document, resolved, path, found);
-    }
-    for part in schema["allOf"].as_array().into_iter().flatten() {
-        text_fields(document, part, path, found);
-    }
+fn text_fields(schema: &'static Value, path: &str, found: &mut BTreeSet<String>) {
+    let schema = resolved(schema);
     match schema["type"].as_str() {
         Some("string") => {
             found.insert(path.to_owned());
         }
-        Some("array") => text_fields(document, &schema["items"], &format!("{path}/*"), found),
+        Some("array") => text_fields(&schema["items"], &format!("{path}/*"), found),
         _ => {
             for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-                text_fields(document, member, &format!("{path}/{name}"), found);
+                text_fields(member, &format!("{path}/{name}"), found);
             }
         }
     }
@@ -95,7 +90,9 @@ fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
 
 /// Plants personal data in every field of the three reports, and photos of every kind.
 async fn plant(service: &Service) {
-    let reports = SUBJECTS.map(|(_, report, _)| format!("'{report}'")).join(", ");
+    let reports = SUBJECTS
+        .map(|(subject, _)| format!("'{}'", subject.inspection))
+        .join(", ");
     let [summary, recommendation, general_note, note] = [SUMMARY, RECOMMENDATION, GENERAL_NOTE, NOTE].map(|row| row[2]);
     let mut sql = format!(
         "UPDATE inspections SET summary = '{summary}', recommendation = '{recommendation}', discount_name = 'Bahar',
@@ -169,26 +166,12 @@ fn unprinted(document: &Document) -> String {
 
 #[test]
 fn the_table_names_each_text_of_each_answer() {
-    let document: Value = serde_yaml::from_str(SPEC).unwrap();
     let mut declared = BTreeSet::new();
-    for item in document["paths"].as_object().unwrap().values() {
-        for operation in item.as_object().unwrap().values() {
-            let Some(id) = operation["operationId"].as_str() else {
-                continue;
-            };
-            // Health tells the caller about itself, and a measurement's answer repeats the plate that was sent.
-            if ["health", "measurements"].contains(&operation["tags"][0].as_str().unwrap()) {
-                continue;
-            }
-            let mut fields = BTreeSet::new();
-            let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
-            text_fields(&document, schema, "", &mut fields);
-            assert!(
-                !fields.is_empty() || id == "get_inspection_pdf",
-                "{id} has an answer without texts"
-            );
-            declared.extend(fields.into_iter().map(|field| (id.to_owned(), field)));
-        }
+    for operation in json_operations() {
+        let mut fields = BTreeSet::new();
+        text_fields(operation.answer_schema().unwrap(), "", &mut fields);
+        assert!(!fields.is_empty(), "{} has an answer without texts", operation.id);
+        declared.extend(fields.into_iter().map(|field| (operation.id.to_owned(), field)));
     }
     let table = all_fields();
     let missing: Vec<_> = declared.difference(&table).collect();
@@ -209,16 +192,17 @@ fn the_table_names_each_text_of_each_answer() {
 async fn every_cell_shows_what_its_mode_allows() {
     let service = Service::start().await;
     plant(&service).await;
-    for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
-        let planted = planted(&service, report).await;
+    for (mode, (subject, partners)) in SUBJECTS.into_iter().enumerate() {
+        let planted = planted(&service, subject.inspection).await;
         for key in partners {
             let mut met = BTreeSet::new();
-            for operation in json_operations() {
-                let mut json = service.get(key, &target(operation, organization, report)).await.json();
-                if operation == "list_organizations" {
+            for operation in operations_of(key) {
+                let mut json = told(&service, key, operation, &subject).await.json();
+                if !operation.can_be_narrowed() {
                     let items = json["data"].as_array_mut().unwrap();
-                    items.retain(|item| item["id"] == organization);
+                    items.retain(|item| item["id"] == subject.organization);
                 }
+                let operation = operation.id;
                 let mut found = Vec::new();
                 texts(&json, "", &mut found);
                 for (field, text) in found {
@@ -237,7 +221,13 @@ async fn every_cell_shows_what_its_mode_allows() {
                     met.insert((operation.to_owned(), field));
                 }
             }
-            let unmet: Vec<_> = all_fields().difference(&met).cloned().collect();
+            let is_asked = |(id, _): &&Field| operations_of(key).any(|operation| operation.id == id);
+            let fields = all_fields();
+            let unmet: Vec<_> = fields
+                .iter()
+                .filter(is_asked)
+                .filter(|field| !met.contains(field))
+                .collect();
             assert!(unmet.is_empty(), "{} × {}: not seen: {unmet:?}", MODES[mode], key.id);
         }
     }
@@ -248,12 +238,13 @@ async fn every_cell_shows_what_its_mode_allows() {
 async fn photos_are_shown_by_kind_and_flag_alone() {
     let service = Service::start().await;
     plant(&service).await;
-    for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
+    let photos_of = operation("get_inspection_photos");
+    for (mode, (subject, partners)) in SUBJECTS.into_iter().enumerate() {
         let ids: BTreeMap<String, (String, bool)> = service
             .db
             .query(
                 "SELECT id::text, kind, show_in_report FROM photos WHERE inspection_id = $1::text::uuid",
-                &[&report],
+                &[&subject.inspection],
             )
             .await
             .unwrap()
@@ -262,10 +253,7 @@ async fn photos_are_shown_by_kind_and_flag_alone() {
             .collect();
         assert_eq!(ids.len(), PHOTOS.len());
         for key in partners {
-            let answer = service
-                .get(key, &target("get_inspection_photos", organization, report))
-                .await
-                .json();
+            let answer = told(&service, key, &photos_of, &subject).await.json();
             let photos = answer["photos"].as_array().unwrap();
             let got: Vec<_> = photos
                 .iter()
@@ -283,18 +271,20 @@ async fn photos_are_shown_by_kind_and_flag_alone() {
 async fn a_mode_changes_nothing_but_the_personal_fields() {
     let service = Service::start().await;
     plant(&service).await;
-    let (organization, report, partners) = SUBJECTS[2];
+    let (subject, partners) = SUBJECTS[2];
     let mut seen: BTreeMap<&str, Vec<Field>> = BTreeMap::new();
     for mode in MODES {
-        let set = format!("UPDATE organizations SET pii_mode = '{mode}' WHERE id = '{organization}'");
+        let set = format!(
+            "UPDATE organizations SET pii_mode = '{mode}' WHERE id = '{}'",
+            subject.organization
+        );
         service.db.execute(&set, &[]).await.unwrap();
         for key in partners {
-            for operation in json_operations() {
-                // Who asks decides which organisations it has.
-                if operation == "list_organizations" {
-                    continue;
-                }
-                let json = service.get(key, &target(operation, organization, report)).await.json();
+            // Of what cannot be narrowed, who asks decides how much there is; what a write answers is new each time.
+            let stays = |operation: &&Operation| operation.can_be_narrowed() && operation.method() == "GET";
+            for operation in json_operations().filter(stays) {
+                let json = told(&service, key, operation, &subject).await.json();
+                let operation = operation.id;
                 let mut found = Vec::new();
                 texts(&json, "", &mut found);
                 // The links' times and signatures, and the partner's cursor, differ from request to request.
@@ -321,20 +311,19 @@ async fn the_pdf_is_no_richer_than_the_mode_allows() {
     plant(&service).await;
     let context = service.context();
     let worker = Worker::new(context.pool.clone(), context.storage.clone(), 1);
-    for (mode, (organization, report, partners)) in SUBJECTS.into_iter().enumerate() {
-        let pdf = target("get_inspection_pdf", organization, report);
-        service
-            .get(&partners[0], &pdf)
+    let pdf = operation("get_inspection_pdf");
+    for (mode, (subject, partners)) in SUBJECTS.into_iter().enumerate() {
+        told(&service, &partners[0], &pdf, &subject)
             .await
             .assert_refused(503, "service_unavailable");
         let rendered = Turn::Rendered {
-            report: report.parse().unwrap(),
+            report: subject.inspection.parse().unwrap(),
             is_asked: true,
         };
         assert_eq!(worker.turn().await.unwrap(), rendered);
-        let planted = planted(&service, report).await;
+        let planted = planted(&service, subject.inspection).await;
         for key in partners {
-            let answer = service.get(key, &pdf).await;
+            let answer = told(&service, key, &pdf, &subject).await;
             answer.assert_status(200);
             let document = Document::load_mem(&answer.body).unwrap();
             let pages: Vec<u32> = document.get_pages().into_keys().collect();

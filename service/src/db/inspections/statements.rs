@@ -147,8 +147,15 @@ macro_rules! branch {
     };
 }
 
-/// The most reports in a range of `published_at` for which the range is read whole.
-pub const WINDOW: i64 = 2000;
+/// The most reports in a range of `published_at` for which the range is read whole. A macro, for `concat!`.
+macro_rules! most_in_window {
+    () => {
+        2000
+    };
+}
+
+/// The same, for who reads the rows.
+pub const WINDOW: i64 = most_in_window!();
 
 /// The rows of one source in a range of `published_at`.
 macro_rules! published {
@@ -162,7 +169,9 @@ macro_rules! published {
             // A comparison of rows: the planner would take two plain ones for a narrow range, and read it whole.
             " AND (i.published_at, i.id) <= (coalesce($7::timestamptz, 'infinity'),",
             " 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)",
-            " ORDER BY i.published_at DESC LIMIT 2001"
+            " ORDER BY i.published_at DESC LIMIT ",
+            most_in_window!(),
+            " + 1"
         )
     };
 }
@@ -174,9 +183,12 @@ macro_rules! window_page {
         concat!(
             "WITH range AS MATERIALIZED (SELECT id, created_at FROM (",
             $sources,
-            ") found LIMIT 2001), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM range",
+            ") found LIMIT ",
+            most_in_window!(),
+            " + 1), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM range",
             " WHERE (created_at, id) < ($3::timestamptz, $4::uuid) AND created_at >= $5::timestamptz",
-            " AND (SELECT count(*) FROM range) < 2001",
+            " AND (SELECT count(*) FROM range) <= ",
+            most_in_window!(),
             " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101)",
             " SELECT ",
             columns!("o.pii_mode"),

@@ -1,37 +1,36 @@
 //! What the front door refuses, it refuses alike for every operation of the document.
+//!
+//! The answers of all operations to one fault are one snapshot in `snapshots/every_operation/`.
 
-use http::Method;
-use partner_api_tests::contract::operations;
-use partner_api_tests::fixture::{THREE_A_MINUTE, inspections, organizations};
-use partner_api_tests::{ALPHA, Options, Request, Service, TestKey};
+use std::collections::BTreeSet;
 
-const BODY: &str = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
+use partner_api::db::statement::STATEMENTS;
+use partner_api_tests::fixture::{Subject, THREE_A_MINUTE};
+use partner_api_tests::operations::{OPERATIONS, Operation};
+use partner_api_tests::{ALPHA, Answer, Options, Request, Service, TestKey, snapshot};
+use regex::Regex;
 
-/// One good request, unsigned, for each operation.
-fn requests() -> Vec<(String, Request)> {
-    let request = |(id, method, path): (String, Method, String)| {
-        let path = if id == "list_branches" {
-            path.replace(inspections::PUBLISHED, organizations::MASKED)
-        } else {
-            path
-        };
-        let request = match method {
-            Method::POST => Request::post(&path, BODY),
-            method => Request::new(method.as_str(), &path),
-        };
-        (id, request)
-    };
-    operations(inspections::PUBLISHED).into_iter().map(request).collect()
+/// The answers to a good request to every operation, each changed by `change`.
+async fn answers(service: &Service, change: impl Fn(&Operation, Request) -> Request) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for operation in OPERATIONS.iter() {
+        let request = change(operation, operation.request(&Subject::MASKED));
+        answers.push(service.send(request).await);
+    }
+    answers
 }
 
+/// REQ-11
 #[tokio::test]
-async fn a_good_request_passes_for_every_operation() {
+async fn a_good_request_passes_and_counts_once_for_every_operation() {
     let service = Service::start().await;
-    let requests = requests();
-    assert_eq!(requests.len(), 9);
-    for (id, request) in requests {
-        let answer = service.send(request.signed_by(&ALPHA)).await;
-        assert!(answer.status.is_success(), "{id}: {}", answer.status);
+    let answers = answers(&service, |_, request| request.signed_by(&ALPHA)).await;
+    let mut left = ALPHA.rate_limit;
+    for answer in answers {
+        assert!(answer.status.is_success(), "{}: {:?}", answer.target, answer.body);
+        left -= 1;
+        let field = answer.header("ratelimit").unwrap();
+        assert!(field.contains(&format!(";r={left};")), "{}: {field}", answer.target);
     }
 }
 
@@ -47,31 +46,38 @@ async fn every_401_is_answered_alike() {
         secret: THREE_A_MINUTE.secret,
         ..ALPHA
     };
-    for (id, request) in requests() {
-        let answer = service.send(request.clone()).await;
-        answer
-            .assert_refused(401, "missing_signature_headers")
-            .snapshot("missing_signature_headers");
-        let answer = service.send(request.clone().signed_by(&unknown)).await;
-        answer.assert_refused(401, "invalid_key").snapshot("invalid_key");
-        let answer = service
-            .send(request.clone().signed_by(&ALPHA).clock_ahead_by(-301))
-            .await;
-        answer
-            .assert_refused(401, "expired_timestamp")
-            .snapshot("expired_timestamp");
-        let nonce = format!("{id}-0123456789abcdef");
-        let answer = service.send(request.clone().signed_by(&thief).nonce(&nonce)).await;
-        answer
-            .assert_refused(401, "invalid_signature")
-            .snapshot("invalid_signature");
-        let request = request.signed_by(&ALPHA).nonce(&nonce);
-        assert!(service.send(request.clone()).await.status.is_success(), "{id}");
-        let answer = service.send(request).await;
-        answer
-            .assert_refused(401, "replay_detected")
-            .snapshot("replay_detected");
+    let nonce = |operation: &Operation| format!("{}-0123456789abcdef", operation.id);
+    let unsigned = answers(&service, |_, request| request).await;
+    snapshot::of_all(
+        "a_request_without_a_signature_is_refused",
+        401,
+        "missing_signature_headers",
+        &unsigned,
+    );
+    let by_nobody = answers(&service, |_, request| request.signed_by(&unknown)).await;
+    snapshot::of_all("an_unknown_key_is_refused", 401, "invalid_key", &by_nobody);
+    let late = |_: &Operation, request: Request| request.signed_by(&ALPHA).clock_ahead_by(-301);
+    let late = answers(&service, late).await;
+    snapshot::of_all(
+        "a_timestamp_of_301_seconds_ago_is_refused",
+        401,
+        "expired_timestamp",
+        &late,
+    );
+    let forged = |operation: &Operation, request: Request| request.signed_by(&thief).nonce(&nonce(operation));
+    let forged = answers(&service, forged).await;
+    snapshot::of_all(
+        "a_signature_with_another_secret_is_refused",
+        401,
+        "invalid_signature",
+        &forged,
+    );
+    let signed = |operation: &Operation, request: Request| request.signed_by(&ALPHA).nonce(&nonce(operation));
+    for answer in answers(&service, signed).await {
+        assert!(answer.status.is_success(), "{}: {:?}", answer.target, answer.body);
     }
+    let again = answers(&service, signed).await;
+    snapshot::of_all("a_nonce_that_was_used_is_refused", 401, "replay_detected", &again);
 }
 
 #[tokio::test]
@@ -83,10 +89,8 @@ async fn a_used_up_quota_is_answered_alike() {
             .await
             .assert_status(200);
     }
-    for (_, request) in requests() {
-        let answer = service.send(request.signed_by(&THREE_A_MINUTE)).await;
-        answer.assert_refused(429, "rate_limited").snapshot("rate_limited");
-    }
+    let answers = answers(&service, |_, request| request.signed_by(&THREE_A_MINUTE)).await;
+    snapshot::of_all("a_key_with_too_many_requests_waits", 429, "rate_limited", &answers);
 }
 
 #[tokio::test]
@@ -97,12 +101,13 @@ async fn an_address_with_too_many_requests_is_answered_alike() {
     })
     .await;
     service.get(&ALPHA, "/api/v1/partner/health").await.assert_status(200);
-    for (_, request) in requests() {
-        let answer = service.send(request.signed_by(&ALPHA)).await;
-        answer
-            .assert_refused(429, "ip_rate_limited")
-            .snapshot("ip_rate_limited");
-    }
+    let answers = answers(&service, |_, request| request.signed_by(&ALPHA)).await;
+    snapshot::of_all(
+        "an_address_with_too_many_requests_waits",
+        429,
+        "ip_rate_limited",
+        &answers,
+    );
 }
 
 #[tokio::test]
@@ -113,46 +118,62 @@ async fn a_body_too_large_or_too_slow_is_answered_alike() {
         ..Options::default()
     })
     .await;
-    for (_, request) in requests() {
-        let announced = request
-            .clone()
-            .body("{")
-            .header("content-length", "1048577")
-            .stalled()
-            .signed_by(&ALPHA);
-        let answer = service.send(announced).await;
-        answer
-            .assert_refused(413, "payload_too_large")
-            .snapshot("payload_too_large");
-        let answer = service.send(request.body("{").stalled().signed_by(&ALPHA)).await;
-        answer
-            .assert_refused(408, "request_timeout")
-            .snapshot("request_timeout");
-    }
+    let unfinished = |request: Request| request.body("{").stalled().signed_by(&ALPHA);
+    let large = |_: &Operation, request| unfinished(request).header("content-length", "1048577");
+    let large = answers(&service, large).await;
+    snapshot::of_all(
+        "a_body_that_is_announced_too_large_is_refused",
+        413,
+        "payload_too_large",
+        &large,
+    );
+    let slow = answers(&service, |_, request| unfinished(request)).await;
+    snapshot::of_all(
+        "a_body_that_does_not_arrive_in_time_is_given_up",
+        408,
+        "request_timeout",
+        &slow,
+    );
 }
 
+/// REQ-4
 #[tokio::test]
 async fn another_method_is_answered_alike() {
     let service = Service::start().await;
-    for (_, mut request) in requests() {
-        request = request.with_method("DELETE");
-        let answer = service.send(request.signed_by(&ALPHA)).await;
-        answer
-            .assert_refused(405, "method_not_allowed")
-            .snapshot("method_not_allowed");
-    }
+    let deletion = |_: &Operation, request: Request| request.with_method("DELETE").signed_by(&ALPHA);
+    let answers = answers(&service, deletion).await;
+    snapshot::of_all(
+        "a_method_that_its_path_does_not_have_is_refused",
+        405,
+        "method_not_allowed",
+        &answers,
+    );
 }
 
 /// REQ-5
 #[tokio::test]
 async fn an_unknown_query_parameter_is_answered_alike() {
     let service = Service::start().await;
-    for (_, request) in requests() {
-        let answer = service.send(request.with_query("verbose=1").signed_by(&ALPHA)).await;
-        answer
-            .assert_refused(400, "invalid_request")
-            .snapshot("invalid_request");
+    let verbose = |_: &Operation, request: Request| request.with_query("verbose=1").signed_by(&ALPHA);
+    let answers = answers(&service, verbose).await;
+    snapshot::of_all(
+        "an_unknown_query_parameter_is_refused",
+        400,
+        "invalid_request",
+        &answers,
+    );
+}
+
+/// The answers of the operations that need a database, once those that do not have been seen to succeed.
+fn of_those_with_a_database(answers: Vec<Answer>) -> Vec<Answer> {
+    let (without, with): (Vec<_>, Vec<_>) = answers
+        .into_iter()
+        .zip(OPERATIONS.iter())
+        .partition(|(_, operation)| operation.needs_no_database());
+    for (answer, operation) in without {
+        assert!(answer.status.is_success(), "{}: {}", operation.id, answer.status);
     }
+    with.into_iter().map(|(answer, _)| answer).collect()
 }
 
 /// REQ-12, KEY-9
@@ -160,35 +181,48 @@ async fn an_unknown_query_parameter_is_answered_alike() {
 async fn without_a_database_every_operation_but_health_is_unavailable() {
     let service = Service::start().await;
     service.cut_off_from_database().await;
-    for (id, request) in requests() {
-        let answer = service.send(request.signed_by(&ALPHA)).await;
-        if id == "get_health" {
-            answer.assert_status(200);
-        } else {
-            answer
-                .assert_refused(503, "service_unavailable")
-                .snapshot("service_unavailable");
-        }
-    }
+    let answers = answers(&service, |_, request| request.signed_by(&ALPHA)).await;
+    snapshot::of_all(
+        "without_a_database_it_is_unavailable",
+        503,
+        "service_unavailable",
+        &of_those_with_a_database(answers),
+    );
+}
+
+/// The tables that the way to the handlers needs: those of the statements of admission and of the directory.
+fn tables_of_the_way_in() -> BTreeSet<&'static str> {
+    let table = Regex::new(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)").unwrap();
+    let of_the_way_in = STATEMENTS.iter().filter(|statement| {
+        let rooms = ["::admission::", "::directory::"];
+        rooms.iter().any(|room| statement.name().contains(room))
+    });
+    of_the_way_in
+        .flat_map(|statement| table.captures_iter(statement.sql()))
+        .map(|found| found.extract::<1>().1[0])
+        .collect()
 }
 
 /// ERR-1, ERR-8
 #[tokio::test]
 async fn a_fault_inside_is_answered_without_its_cause() {
     let service = Service::start().await;
-    for table in ["organizations", "branches", "inspections", "measurements"] {
-        service
-            .db
-            .batch_execute(&format!("ALTER TABLE {table} RENAME TO {table}_gone"))
-            .await
-            .unwrap();
-    }
-    for (id, request) in requests() {
-        let answer = service.send(request.signed_by(&ALPHA)).await;
-        if id == "get_health" {
-            answer.assert_status(200);
-        } else {
-            answer.assert_refused(500, "internal_error").snapshot("internal_error");
+    // Every table that only handlers read is taken away.
+    let kept = tables_of_the_way_in();
+    let tables = "SELECT relname::text FROM pg_class \
+                  WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition";
+    let tables = service.db.query(tables, &[]).await.unwrap();
+    for table in tables.iter().map(|row| row.get::<_, &str>(0)) {
+        if !kept.contains(table) {
+            let away = format!("ALTER TABLE {table} RENAME TO {table}_gone");
+            service.db.batch_execute(&away).await.unwrap();
         }
     }
+    let answers = answers(&service, |_, request| request.signed_by(&ALPHA)).await;
+    snapshot::of_all(
+        "a_fault_inside_shows_no_cause",
+        500,
+        "internal_error",
+        &of_those_with_a_database(answers),
+    );
 }

@@ -114,7 +114,7 @@ async fn the_document_is_served_unsigned() {
     );
     let json = service.send(Request::get("/openapi.json")).await;
     assert_eq!(json.assert_status(200).header("content-type"), Some("application/json"));
-    assert_eq!(json.json()["info"]["version"], "1.2.0");
+    assert_eq!(json.json()["info"]["version"], env!("CARGO_PKG_VERSION"));
     service
         .send(Request::post("/openapi.json", "{}"))
         .await

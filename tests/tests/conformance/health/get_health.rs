@@ -23,18 +23,6 @@ async fn a_partner_without_grants_is_answered_too() {
     assert_eq!(health.partner.to_string(), partners::GAMMA);
 }
 
-/// KEY-9
-#[tokio::test]
-async fn it_answers_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    service.get(&ALPHA, HEALTH).await.assert_status(200);
-    service
-        .get(&ALPHA, "/api/v1/partner/organizations")
-        .await
-        .assert_refused(503, "service_unavailable");
-}
-
 /// KEY-6, KEY-9
 #[tokio::test]
 async fn a_nonce_works_once_while_the_database_is_down() {
@@ -43,22 +31,6 @@ async fn a_nonce_works_once_while_the_database_is_down() {
     let request = Request::get(HEALTH).signed_by(&ALPHA).nonce("health-without-database");
     service.send(request.clone()).await.assert_status(200);
     service.send(request).await.assert_refused(401, "replay_detected");
-}
-
-#[tokio::test]
-async fn a_query_parameter_is_refused_for_it_has_none() {
-    let service = Service::start().await;
-    let answer = service.get(&ALPHA, "/api/v1/partner/health?verbose=1").await;
-    answer.assert_refused(400, "invalid_request");
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service.send(Request::post(HEALTH, "{}").signed_by(&ALPHA)).await;
-    answer.assert_refused(405, "method_not_allowed");
-    assert_eq!(answer.header("allow"), Some("GET"));
-    assert_eq!(answer.header("ratelimit-policy"), Some("\"default\";q=100000;w=60"));
 }
 
 #[tokio::test]

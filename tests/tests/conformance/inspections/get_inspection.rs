@@ -1,5 +1,5 @@
 use partner_api_tests::fixture::inspections;
-use partner_api_tests::{ALPHA, BETA, GAMMA, Request, Service};
+use partner_api_tests::{ALPHA, BETA, GAMMA, Service};
 
 fn path(id: &str) -> String {
     format!("/api/v1/partner/inspections/{id}")
@@ -130,35 +130,4 @@ async fn reading_writes_nothing_but_the_nonce() {
     assert_eq!(service.used_nonces().await, 1);
     assert_eq!(service.count("inspection_form_answer_history").await, 0);
     assert_eq!(service.count("measurements").await, 0);
-}
-
-#[tokio::test]
-async fn a_query_parameter_is_refused_for_it_has_none() {
-    let service = Service::start().await;
-    let answer = service
-        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?expand=forms"))
-        .await;
-    answer.assert_refused(400, "invalid_request");
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service
-        .send(Request::new("PATCH", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
-        .await;
-    assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
-        Some("GET")
-    );
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    service
-        .get(&ALPHA, &path(inspections::PUBLISHED))
-        .await
-        .assert_refused(503, "service_unavailable");
 }

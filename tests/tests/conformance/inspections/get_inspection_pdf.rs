@@ -1,7 +1,7 @@
 use futures::TryStreamExt;
 use partner_api::rules::pdf_key;
 use partner_api_tests::fixture::inspections;
-use partner_api_tests::{ALPHA, BETA, Request, Service};
+use partner_api_tests::{ALPHA, BETA, Service};
 
 fn path(id: &str) -> String {
     format!("/api/v1/partner/inspections/{id}/pdf")
@@ -57,35 +57,4 @@ async fn there_is_no_pdf_of_a_report_that_is_not_published() {
         .await
         .assert_refused(404, "not_found");
     service.get(&ALPHA, &path("1")).await.assert_refused(404, "not_found");
-}
-
-#[tokio::test]
-async fn a_query_parameter_is_refused_for_it_has_none() {
-    let service = Service::start().await;
-    service
-        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?download=1"))
-        .await
-        .assert_refused(400, "invalid_request");
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service
-        .send(Request::new("DELETE", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
-        .await;
-    assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
-        Some("GET")
-    );
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    service
-        .get(&ALPHA, &path(inspections::PUBLISHED))
-        .await
-        .assert_refused(503, "service_unavailable");
 }

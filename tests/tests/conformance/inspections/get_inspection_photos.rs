@@ -118,34 +118,3 @@ async fn photos_are_hidden_exactly_as_the_report_is() {
         .await
         .assert_status(200);
 }
-
-#[tokio::test]
-async fn a_query_parameter_is_refused_for_it_has_none() {
-    let service = Service::start().await;
-    service
-        .get(&ALPHA, &(path(inspections::PUBLISHED) + "?kind=DAMAGE"))
-        .await
-        .assert_refused(400, "invalid_request");
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service
-        .send(Request::new("DELETE", &path(inspections::PUBLISHED)).signed_by(&ALPHA))
-        .await;
-    assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
-        Some("GET")
-    );
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    service
-        .get(&ALPHA, &path(inspections::PUBLISHED))
-        .await
-        .assert_refused(503, "service_unavailable");
-}

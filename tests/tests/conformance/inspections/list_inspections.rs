@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use futures::TryStreamExt;
 use partner_api_client::types::InspectionStatus;
 use partner_api_tests::fixture::{branches, inspections, organizations};
-use partner_api_tests::{ALPHA, Answer, BETA, GAMMA, Request, Service};
+use partner_api_tests::{ALPHA, Answer, BETA, GAMMA, Service};
 
 const LIST: &str = "/api/v1/partner/inspections";
 
@@ -317,22 +317,4 @@ async fn a_range_that_ends_before_it_begins_is_refused() {
     )
     .await
     .assert_status(200);
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service.send(Request::post(LIST, "{}").signed_by(&ALPHA)).await;
-    answer.assert_refused(405, "method_not_allowed");
-    assert_eq!(answer.header("allow"), Some("GET"));
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    service
-        .get(&ALPHA, LIST)
-        .await
-        .assert_refused(503, "service_unavailable");
 }

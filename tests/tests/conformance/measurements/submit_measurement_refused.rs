@@ -236,29 +236,3 @@ async fn a_value_has_at_most_18_significant_digits_and_keeps_them() {
         "{texts:?}"
     );
 }
-
-#[tokio::test]
-async fn a_query_parameter_is_refused_for_it_has_none() {
-    let service = Service::start().await;
-    let request = Request::post(&format!("{MEASUREMENTS}?dry_run=1"), package().to_string()).signed_by(&ALPHA);
-    service.send(request).await.assert_refused(400, "invalid_request");
-    assert_eq!(service.count("measurements").await, 0);
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service.get(&ALPHA, MEASUREMENTS).await;
-    assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
-        Some("POST")
-    );
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    let answer = service.measure(&ALPHA, package().to_string()).await;
-    answer.assert_refused(503, "service_unavailable");
-}

@@ -1,5 +1,5 @@
 use partner_api_tests::fixture::organizations;
-use partner_api_tests::{ALPHA, BETA, GAMMA, Request, Service};
+use partner_api_tests::{ALPHA, BETA, GAMMA, Service};
 
 fn branches(organization: &str, query: &str) -> String {
     format!("/api/v1/partner/organizations/{organization}/branches{query}")
@@ -129,26 +129,4 @@ async fn a_bad_parameter_is_refused_by_name() {
         let message = answer.assert_refused(400, "invalid_request").message();
         assert!(message.contains(name), "{query}: {message}");
     }
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service
-        .send(Request::new("PUT", &branches(organizations::MASKED, "")).signed_by(&ALPHA))
-        .await;
-    assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
-        Some("GET")
-    );
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    service
-        .get(&ALPHA, &branches(organizations::MASKED, ""))
-        .await
-        .assert_refused(503, "service_unavailable");
 }

@@ -1,5 +1,5 @@
 use partner_api_tests::fixture::{organizations, partners};
-use partner_api_tests::{ALPHA, BETA, GAMMA, Request, Service};
+use partner_api_tests::{ALPHA, BETA, GAMMA, Service};
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
@@ -49,31 +49,4 @@ async fn a_grant_that_is_taken_away_is_gone_within_five_seconds() {
         .unwrap();
     let narrowed = async || service.get(&BETA, ORGANIZATIONS).await.data("id").is_empty();
     service.within_five_seconds(narrowed).await;
-}
-
-#[tokio::test]
-async fn a_query_parameter_is_refused_for_it_has_none() {
-    let service = Service::start().await;
-    let answer = service.get(&ALPHA, "/api/v1/partner/organizations?limit=5").await;
-    answer.assert_refused(400, "invalid_request");
-}
-
-#[tokio::test]
-async fn another_method_is_told_which_one_there_is() {
-    let service = Service::start().await;
-    let answer = service
-        .send(Request::new("DELETE", ORGANIZATIONS).signed_by(&ALPHA))
-        .await;
-    assert_eq!(
-        answer.assert_refused(405, "method_not_allowed").header("allow"),
-        Some("GET")
-    );
-}
-
-#[tokio::test]
-async fn it_is_unavailable_while_the_database_is_down() {
-    let service = Service::start().await;
-    service.cut_off_from_database().await;
-    let answer = service.get(&ALPHA, ORGANIZATIONS).await;
-    answer.assert_refused(503, "service_unavailable");
 }

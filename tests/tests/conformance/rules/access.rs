@@ -2,34 +2,36 @@
 
 use data_encoding::HEXLOWER;
 use partner_api::admission::nonces::BUCKET;
-use partner_api_tests::contract::operations;
-use partner_api_tests::fixture::{self, KEYS, REPORTED, inspections, organizations};
-use partner_api_tests::{ALPHA, Request, Service, TestKey};
+use partner_api_tests::fixture::{self, KEYS, REPORTED, Subject};
+use partner_api_tests::operations::{OPERATIONS, operation};
+use partner_api_tests::{ALPHA, Service, TestKey};
 
 const HEALTH: &str = "/api/v1/partner/health";
 
 /// KEY-4, ERR-6
 #[tokio::test]
-async fn only_the_write_endpoint_needs_a_scope() {
+async fn whatever_writes_needs_the_scope_that_the_document_names_and_nothing_else_needs_one() {
     let service = Service::start().await;
     assert!(REPORTED.scopes.is_empty());
-    for (id, method, path) in operations(inspections::PUBLISHED) {
-        let path = if id == "list_branches" {
-            path.replace(inspections::PUBLISHED, organizations::MASKED)
-        } else {
-            path
-        };
-        let answer = service
-            .send(Request::new(method.as_str(), &path).signed_by(&REPORTED))
-            .await;
-        if method == "GET" {
-            answer.assert_status(200);
-        } else {
-            assert_eq!(id, "submit_measurement");
-            let message = answer.assert_refused(403, "scope_required").message();
-            assert!(message.contains("test-line:write"), "{message}");
+    for operation in OPERATIONS.iter() {
+        let request = operation.request(&Subject::MASKED).signed_by(&REPORTED);
+        let answer = service.send(request).await;
+        let scope = operation.required_scope();
+        assert_eq!(scope.is_none(), operation.method() == "GET", "{}", operation.id);
+        match scope {
+            None => {
+                answer.assert_status(200);
+            }
+            Some(scope) => {
+                let message = answer.assert_refused(403, "scope_required").message();
+                assert!(message.contains(scope), "{}: {message}", operation.id);
+            }
         }
     }
+    assert_eq!(
+        operation("submit_measurement").required_scope(),
+        Some("test-line:write")
+    );
 }
 
 /// KEY-1, LIM-1

@@ -1,0 +1,209 @@
+//! What is removed from a text, and what is not.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::strategies::{grouped, kept_words, national_id, telephone};
+use super::*;
+
+/// PII-2
+#[test]
+fn ids_and_numbers_in_their_usual_forms_are_removed() {
+    for text in [
+        "12345678901",
+        "123 456 789 01",
+        "123-456-789-01",
+        "123.456.789.01",
+        "12345 678901",
+        "1 2 3 4 5 6 7 8 9 0 1",
+        "+905321234567",
+        "+90 532 123 45 67",
+        "+90 (532) 123-45-67",
+        "+90-532-123-45-67",
+        "0090 532 123 45 67",
+        "90 532 123 45 67",
+        "05321234567",
+        "0532 123 45 67",
+        "0 532 123 45 67",
+        "0(532)1234567",
+        "(0532) 123 45 67",
+        "0532.123.45.67",
+        "0532-123-4567",
+        "0212 345 67 89",
+        "5321234567",
+        "532 123 45 67",
+        "(532) 123 4567",
+        "532-1234567",
+        "212 345 67 89",
+        "312.345.67.89",
+        "4441234567",
+    ] {
+        for (before, after) in [
+            ("", ""),
+            ("Müşteri ", " arandı."),
+            ("Tel:", ", akşam"),
+            ("TC", ""),
+            ("tel.", "'den"),
+            ("Araç 34 ABC 123, 2018 model; ", "; 123.456 km"),
+            ("GSM-", ""),
+            ("12.05.2024 tarihinde ", " (1.250.000,00 TL)"),
+        ] {
+            let clean = scrub(&format!("{before}{text}{after}")).into_owned();
+            assert_eq!(clean, format!("{before}{REMOVED}{after}"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn several_in_a_row_are_all_removed() {
+    assert_eq!(scrub("0532 123 45 67 0212 345 67 89"), "[removed] [removed]");
+    assert_eq!(scrub("532 123 45 67 / 12345678901"), "[removed] / [removed]");
+    assert_eq!(scrub("34 0532 123 45 67"), "34 [removed]");
+    assert_eq!(scrub("2018 532 123 45 67"), "2018 [removed]");
+}
+
+/// Texts without personal data, as inspectors write them.
+const HARMLESS: &[&str] = &[
+    "",
+    "Sol ön çamurluk değişen, 2 parça lokal boyalı.",
+    "Şasi no WVWZZZ1JZ3W386752 yerinde.",
+    "VIN 1HGCM82633A004352, motor no CAYC123456",
+    "VIN NM0LXXTTGLEA12345678901",
+    "Plaka 34 ABC 123 ile kayıtlı",
+    "06 AB 12345",
+    "Fiyat 1.250.000,00 TL",
+    "2.250.000.000,00 TL",
+    "25.000-30.000 TL arası",
+    "250.000 - 300.000 TL arası",
+    "Egea 2018 123.456 km",
+    "Egea 2018 123456 km'de",
+    "2018 1250000 TL",
+    "Kilometre 123.456 km, gösterge 123.457 km",
+    "45.000-123.456 km",
+    "25.05.2024 14:30",
+    "25.05.2024 10 adet",
+    "03.05.2024 120 bar",
+    "25.05.2024-30.05.2024 arası",
+    "2024-05-25 14:30:12",
+    "2024-05-25T14:30:12Z",
+    "Rapor R-2024-0012345",
+    "Rapor EKS-2026-000123 ile aynı",
+    "Rapor 2026-000123",
+    "RPT_20260001234",
+    "Lastik 205/55 R16 91V, DOT 2319",
+    "Ölçüler 120 115 130 118",
+    "Tork 320 Nm, güç 150 HP, basınç 2,3 bar",
+    "1.598 cc, 12.5 V",
+];
+
+/// PII-2
+#[test]
+fn texts_without_personal_data_stay_as_they_are() {
+    for text in HARMLESS {
+        assert_eq!(scrub(text), *text);
+    }
+}
+
+fn separator() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just(" "), Just("."), Just("-"), Just(" - "), Just("\u{a0}"), Just("")]
+}
+
+/// A note: what it says, and what is left of it.
+fn note() -> impl Strategy<Value = (String, String)> {
+    let kept = kept_words().prop_map(|word| (word.clone(), word));
+    let removed = prop_oneof![national_id(), telephone()].prop_map(|number| (number, REMOVED.to_owned()));
+    let harmless = (0..HARMLESS.len()).prop_map(|index| (HARMLESS[index].to_owned(), HARMLESS[index].to_owned()));
+    let part = prop_oneof![
+        kept,
+        removed,
+        harmless,
+        "[a-zçğıöşü]{1,8}".prop_map(|word| (word.clone(), word))
+    ];
+    let between = prop_oneof![
+        Just(" | "),
+        Just("; "),
+        Just(" / "),
+        Just(" ve "),
+        Just(", sahibi "),
+        Just("\n")
+    ];
+    vec((part, between), 1..6).prop_map(|parts| {
+        let (mut said, mut left) = (String::new(), String::new());
+        for ((part, remains), between) in parts {
+            said = said + &part + between;
+            left = left + &remains + between;
+        }
+        (said, left)
+    })
+}
+
+proptest! {
+    #[test]
+    fn an_id_in_any_grouping_is_removed(
+        digits in "[1-9][0-9]{10}",
+        sizes in prop_oneof![
+            Just(vec![11]), Just(vec![3, 3, 3, 2]), Just(vec![5, 6]), Just(vec![3, 4, 4]),
+            Just(vec![2, 3, 3, 3]), Just(vec![1; 11]), Just(vec![4, 4, 3]),
+        ],
+        separator in separator(),
+        before in "[a-zçğıöşü]{0,8} ",
+        after in "[ ,;!?][a-zçğıöşü ]{0,8}",
+    ) {
+        let planted = grouped(&digits, &sizes, separator);
+        prop_assert_eq!(
+            scrub(&format!("{before}{planted}{after}")).into_owned(), format!("{before}{REMOVED}{after}"));
+    }
+
+    #[test]
+    fn a_number_in_any_style_is_removed(
+        prefix in prop_oneof![Just("+90"), Just("0"), Just("90"), Just("0090"), Just("")],
+        area in "[2-5][0-9]{2}",
+        rest in "[0-9]{7}",
+        sizes in prop_oneof![Just(vec![3, 2, 2]), Just(vec![3, 4]), Just(vec![7]), Just(vec![1; 7])],
+        parentheses in any::<bool>(),
+        separator in separator(),
+        after in "[ ,;!?][a-zçğıöşü ]{0,8}",
+    ) {
+        // 20yy-nnnnnnn is a report number's form, and no area code begins with 20.
+        prop_assume!(!area.starts_with("20"));
+        let area = if parentheses { format!("({area})") } else { area };
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}{separator}") };
+        let planted = format!("{prefix}{area}{separator}{}", grouped(&rest, &sizes, separator));
+        prop_assert_eq!(scrub(&format!("ara: {planted}{after}")).into_owned(), format!("ara: {REMOVED}{after}"));
+    }
+
+    #[test]
+    fn digits_with_any_separators_between_them_are_removed(
+        digits in "[1-9][0-9]{10}",
+        separators in vec(separator(), 10),
+    ) {
+        let mut planted = String::new();
+        for (place, digit) in digits.chars().enumerate() {
+            planted.push(digit);
+            planted.push_str(separators.get(place).copied().unwrap_or_default());
+        }
+        let clean = scrub(&planted);
+        prop_assert!(!clean.chars().any(|c| c.is_ascii_digit()), "{planted} became {clean}");
+    }
+
+    /// PII-2
+    #[test]
+    fn a_note_loses_its_ids_and_numbers_and_nothing_else((said, left) in note()) {
+        prop_assert_eq!(scrub(&said), left.as_str());
+    }
+
+    #[test]
+    fn a_text_of_digits_and_separators_is_survived_and_a_clean_one_stays_clean(
+        text in "([0-9]{1,4}[ .()\\-–]{0,2}|[a-zŞ:,/]{1,2}| km| TL){0,16}",
+    ) {
+        let once = scrub(&text).into_owned();
+        let again = scrub(&once).into_owned();
+        prop_assert_eq!(once, again);
+    }
+
+    #[test]
+    fn harmless_texts_stay_beside_a_removed_one(index in 1..HARMLESS.len()) {
+        let text = HARMLESS[index];
+        prop_assert_eq!(scrub(&format!("{text} | 0532 123 45 67")).into_owned(), format!("{text} | {REMOVED}"));
+    }
+}

@@ -1,0 +1,165 @@
+//! The operations of the document, each with a good request: tests that go through all of them take them from here.
+
+use std::sync::LazyLock;
+
+use http::Method;
+use serde_json::Value;
+use url::form_urlencoded::byte_serialize;
+
+use crate::contract::{document, resolved};
+use crate::fixture::Subject;
+use crate::request::Request;
+
+/// An operation of the document.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its id.
+    pub id: &'static str,
+    /// Its path, with the variables in braces.
+    pub template: &'static str,
+    method: &'static str,
+    operation: &'static Value,
+}
+
+/// Every operation, by id.
+pub static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for (template, item) in document()["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if let Some(id) = operation["operationId"].as_str() {
+                all.push(Operation {
+                    id,
+                    template,
+                    method,
+                    operation,
+                });
+            }
+        }
+    }
+    // A JSON object's order depends on how serde_json was built.
+    all.sort_by_key(|operation| operation.id);
+    all
+});
+
+/// The operation with this id.
+#[track_caller]
+pub fn operation(id: &str) -> Operation {
+    let found = OPERATIONS.iter().find(|operation| operation.id == id);
+    *found.unwrap_or_else(|| panic!("the document has no operation {id}"))
+}
+
+impl Operation {
+    /// Its method.
+    pub fn method(&self) -> Method {
+        Method::from_bytes(self.method.to_uppercase().as_bytes()).unwrap()
+    }
+
+    /// Its tags.
+    pub fn tags(&self) -> impl Iterator<Item = &'static str> {
+        let tags = self.operation["tags"].as_array().into_iter().flatten();
+        tags.filter_map(Value::as_str)
+    }
+
+    /// The scope that a key needs for it; `None` when it needs none.
+    pub fn required_scope(&self) -> Option<&'static str> {
+        self.operation["x-required-scope"].as_str()
+    }
+
+    /// Whether it answers while the database is down: its nonce needs none, and so does its answer.
+    pub fn needs_no_database(&self) -> bool {
+        self.operation["x-admission"] == "memory"
+    }
+
+    /// The schema of its successful answers; `None` when they are no JSON.
+    pub fn answer_schema(&self) -> Option<&'static Value> {
+        let responses = self.operation["responses"].as_object().unwrap();
+        let success = responses.iter().find(|(status, _)| status.starts_with('2'));
+        let content = &resolved(success.unwrap().1)["content"];
+        content["application/json"].get("schema")
+    }
+
+    /// A good request, unsigned: about the subject, with the document's own example of what else it must have.
+    #[track_caller]
+    pub fn request(&self, subject: &Subject) -> Request {
+        let mut request = Request::new(self.method().as_str(), &self.path(subject));
+        for parameter in self.parameters("query") {
+            if parameter["required"] == true {
+                let name = parameter["name"].as_str().unwrap();
+                request = request.with_query(&format!("{name}={}", self.example(parameter, name)));
+            }
+        }
+        match self.body() {
+            Some(body) => request
+                .body(body.to_string())
+                .header("content-type", "application/json"),
+            None => request,
+        }
+    }
+
+    /// The same, narrowed as far as it can be: to the subject's organisation, and in a list to its first item.
+    #[track_caller]
+    pub fn narrowed_request(&self, subject: &Subject) -> Request {
+        let mut request = self.request(subject);
+        for (name, value) in [("organization_id", subject.organization), ("limit", "1")] {
+            if self.parameters("query").any(|parameter| parameter["name"] == name) {
+                request = request.with_query(&format!("{name}={value}"));
+            }
+        }
+        request
+    }
+
+    /// Whether a request can say which organisation it is about.
+    pub fn can_be_narrowed(&self) -> bool {
+        self.template.contains('{') || self.parameters("query").any(|it| it["name"] == "organization_id")
+    }
+
+    /// Its path, each variable with the subject's id of what the segment before it lists.
+    #[track_caller]
+    fn path(&self, subject: &Subject) -> String {
+        let mut path = String::new();
+        let mut before = "";
+        for segment in self.template.split('/').skip(1) {
+            path.push('/');
+            path += match segment.starts_with('{') {
+                true => subject.id_behind(before),
+                false => segment,
+            };
+            before = segment;
+        }
+        path
+    }
+
+    /// The document's example of its body, without times that may be left out: they may lie ahead of this machine's.
+    #[track_caller]
+    fn body(&self) -> Option<Value> {
+        let media = self.operation.pointer("/requestBody/content/application~1json")?;
+        let mut example = media["example"].clone();
+        assert!(
+            example.is_object(),
+            "the document has no example of the body of {}",
+            self.id
+        );
+        let schema = resolved(&media["schema"]);
+        let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+        example.as_object_mut().unwrap().retain(|name, _| {
+            let is_time = schema["properties"][name]["format"] == "date-time";
+            !is_time || required.iter().any(|required| required == name)
+        });
+        Some(example)
+    }
+
+    fn parameters(&self, place: &'static str) -> impl Iterator<Item = &'static Value> {
+        let parameters = self.operation["parameters"].as_array().into_iter().flatten();
+        parameters.map(resolved).filter(move |it| it["in"] == place)
+    }
+
+    #[track_caller]
+    fn example(&self, parameter: &Value, name: &str) -> String {
+        let text = match &parameter["example"] {
+            Value::Null => panic!("the document has no example of {name} of {}", self.id),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        byte_serialize(text.as_bytes()).collect()
+    }
+}
