@@ -1,0 +1,56 @@
+//! The document as the emitters see it: names settled, references resolved, everything in it can be generated.
+
+mod choices;
+mod field;
+mod operation;
+mod types;
+mod values;
+
+pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Variant};
+pub use field::{Field, OneWay};
+pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success};
+pub use types::{Others, Shape, Struct, TypeDefinition};
+pub use values::{IntegerKind, MapRules, StringRules, Type};
+
+use proc_macro2::Ident;
+
+/// A whole document.
+#[derive(Debug)]
+pub struct Api {
+    /// `info.title`
+    pub title: String,
+    /// `info.version`
+    pub version: String,
+    /// Tags, in the document's order.
+    pub tags: Vec<Tag>,
+    /// Operations, in the document's order.
+    pub operations: Vec<Operation>,
+    /// The component schemas that become types, in the document's order.
+    pub types: Vec<TypeDefinition>,
+    /// Error codes (`x-error-codes`), each with its status, in order of first use.
+    pub error_codes: Vec<ErrorCode>,
+}
+
+/// A tag.
+#[derive(Debug)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// `description`
+    pub description: String,
+    /// `externalDocs`: the description, and the address.
+    pub external_docs: Option<(Option<String>, String)>,
+}
+
+/// A code that errors carry, and the status it comes with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorCode {
+    /// The code as sent.
+    pub code: String,
+    /// The Rust name of its variant.
+    pub ident: Ident,
+    /// The HTTP status.
+    pub status: u16,
+    /// The place of its first use, for refusals.
+    pub pointer: String,
+}

@@ -1,0 +1,141 @@
+//! Operations: what they take, and what they answer.
+
+use proc_macro2::Ident;
+use serde_json::Value;
+
+use super::{ErrorCode, Field};
+
+/// One operation.
+#[derive(Debug)]
+pub struct Operation {
+    /// `operationId`: snake_case, the name of everything that belongs to the operation.
+    pub id: String,
+    /// The Rust name of its function.
+    pub ident: Ident,
+    /// GET, PUT, POST, DELETE, PATCH, HEAD or OPTIONS.
+    pub method: String,
+    /// The path template.
+    pub path: String,
+    /// The first tag, which names the endpoint's module; `None` puts it into the root.
+    pub tag: Option<Ident>,
+    /// All tags.
+    pub tags: Vec<String>,
+    /// `summary` and `description`.
+    pub docs: String,
+    /// `deprecated`
+    pub deprecated: bool,
+    /// Path parameters.
+    pub path_parameters: Vec<Field>,
+    /// Query parameters.
+    pub query_parameters: Vec<Field>,
+    /// Header parameters.
+    pub header_parameters: Vec<Field>,
+    /// The request body.
+    pub body: Option<RequestBody>,
+    /// Whether it opens a websocket.
+    pub websocket: bool,
+    /// `x-dropshot-pagination`
+    pub pagination: Option<Value>,
+    /// Success responses, in the document's order; never empty.
+    pub successes: Vec<Success>,
+    /// Error statuses with their codes; `4XX` and `5XX` are not among them.
+    pub errors: Vec<(u16, Vec<ErrorCode>)>,
+    /// The types of error bodies.
+    pub error_types: Vec<Ident>,
+    /// Whether all errors have the same kind of body, as a client needs it.
+    pub errors_alike: bool,
+    /// `x-` members with text values, handed on to the server as they are.
+    pub extensions: Vec<(String, String)>,
+    /// The place of the operation, for refusals.
+    pub pointer: String,
+}
+
+/// A request body.
+#[derive(Debug)]
+pub struct RequestBody {
+    /// What it holds.
+    pub content: BodyContent,
+    /// `x-raw-body`: the handler is also given the exact bytes.
+    pub raw: bool,
+}
+
+/// What a request body holds.
+#[derive(Debug)]
+pub enum BodyContent {
+    /// JSON of a named type.
+    Json(Ident),
+    /// A form (`application/x-www-form-urlencoded`).
+    Form(Form),
+    /// Bytes as they are.
+    Bytes,
+}
+
+/// A form, whose members arrive as parameters do.
+#[derive(Debug)]
+pub struct Form {
+    /// The members.
+    pub fields: Vec<Field>,
+    /// Whether members that it does not name are refused.
+    pub closed: bool,
+    /// The name of its schema.
+    pub name: String,
+    /// Whether the schema stands in the operation itself.
+    pub inline: bool,
+    /// The schema, as embedded.
+    pub schema: Value,
+    /// The types that the schema refers to.
+    pub refers_to: Vec<Ident>,
+}
+
+/// A success response.
+#[derive(Debug)]
+pub struct Success {
+    /// The HTTP status; `None` where the handler says it (`default`).
+    pub status: Option<u16>,
+    /// `description`
+    pub description: String,
+    /// What it holds.
+    pub content: ResponseContent,
+    /// Headers that the handler supplies.
+    pub headers: Vec<ResponseHeader>,
+}
+
+/// A header of a response.
+#[derive(Debug)]
+pub struct ResponseHeader {
+    /// The name on the wire.
+    pub name: String,
+    /// The Rust name.
+    pub ident: Ident,
+    /// `description`
+    pub docs: String,
+    /// `required`
+    pub required: bool,
+}
+
+/// What a success response holds.
+#[derive(Debug)]
+pub enum ResponseContent {
+    /// Nothing.
+    Empty,
+    /// JSON of a named type, under this media type.
+    Json(Ident, String),
+    /// Bytes of this media type.
+    Bytes(String),
+    /// A websocket.
+    Upgraded,
+    /// The whole response is the handler's.
+    Whole,
+}
+
+impl ResponseContent {
+    /// What a client sees of it, in a word.
+    pub fn shape(&self) -> String {
+        match self {
+            ResponseContent::Empty => String::new(),
+            ResponseContent::Json(ident, _) => ident.to_string(),
+            ResponseContent::Bytes(_) | ResponseContent::Whole => "bytes".into(),
+            ResponseContent::Upgraded => "websocket".into(),
+        }
+    }
+}
