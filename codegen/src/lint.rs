@@ -44,34 +44,17 @@ pub fn check(api: &Api) -> Vec<Problem> {
                 continue;
             }
         }
-        found.extend(check_operation(operation, &types).err());
+        found.extend(parameters(operation, &types).err());
         names.insert(name, (&operation.id, &operation.pointer));
     }
     found.extend(routes(&api.operations));
     found
 }
 
-fn check_operation(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
-    let refuse = |reason: String| Err(Problem::refused(&operation.pointer, reason));
-    parameters(operation, types)?;
-    // progenitor makes one function with one return type.
-    let mut shapes = operation.successes.iter().map(|success| success.content.shape());
-    let first = shapes.next();
-    if shapes.any(|shape| Some(shape) != first) {
-        return refuse("all success responses of an operation need the same schema".into());
-    }
-    Ok(())
-}
-
 /// Checks what only a client needs; returns everything of which no client can be generated.
 pub fn client(api: &Api) -> Vec<Problem> {
     let mut found = Vec::new();
     for operation in &api.operations {
-        if !operation.errors_alike {
-            let reason = "for a client, all errors of an operation need the same schema";
-            let pointer = format!("{}/responses", operation.pointer);
-            found.push(Problem::refused(&pointer, reason));
-        }
         let parameters = [
             &operation.path_parameters,
             &operation.query_parameters,
@@ -85,20 +68,20 @@ pub fn client(api: &Api) -> Vec<Problem> {
             }
         }
     }
+    found
+}
+
+/// The schemas without names of their own that are reached from themselves without passing one that has a name.
+pub fn hold_themselves(api: &Api) -> Vec<&TypeDefinition> {
     let inline: BTreeMap<String, &TypeDefinition> = api
         .types
         .iter()
         .filter(|definition| definition.inline)
         .map(|definition| (definition.ident.to_string(), definition))
         .collect();
-    for definition in inline.values() {
-        if holds_itself_inline(definition, &inline) {
-            let reason = "for a client, a schema that holds itself needs a name: move it to components/schemas and \
-                          refer to it";
-            found.push(Problem::refused(&definition.pointer, reason));
-        }
-    }
-    found
+    let all = inline.values().copied();
+    all.filter(|definition| holds_itself_inline(definition, &inline))
+        .collect()
 }
 
 /// Whether a schema without a name of its own is reached from itself without passing one that has a name.

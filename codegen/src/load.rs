@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Problem;
 use crate::node::Node;
-use crate::positions::{Positions, too_deep};
+use crate::positions::{DEEPEST_JSON, Positions, deeper, too_deep};
 
 /// A document.
 #[derive(Clone, Debug)]
@@ -50,11 +51,14 @@ pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
 
 /// A text that begins like JSON and is none may still be YAML in braces.
 fn json(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
-    match serde_json::from_str(text) {
+    if let Some((line, column)) = deeper(text, DEEPEST_JSON) {
+        return Err(too_deep(path, line, column, DEEPEST_JSON));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    match value {
         Ok(value) => Ok((value, Positions::of_json(path, text)?)),
-        Err(error) if error.to_string().starts_with("recursion limit") => {
-            Err(too_deep(path, error.line(), error.column()))
-        }
         Err(error) => yaml(path, text).map_err(|_| Problem::Syntax {
             path: path.into(),
             line: error.line(),

@@ -216,6 +216,8 @@ fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result
 fn generate(cli: &Cli, document: &load::Document, progress: &Progress, check: bool) -> Result<ExitCode, Problem> {
     output::apart(cli.server.as_deref(), cli.client.as_deref())?;
     let api = codegen::model(document)?;
+    progress.done();
+    report::unnamed(&api);
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
         progress.step(format!("writing a server of {} operations", api.operations.len()));

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::Problem;
 use crate::emit::operation_prefix;
+use crate::read::{METHODS, unnamed};
 
 /// A value of the document and where it stands.
 #[derive(Clone, Debug)]
@@ -50,14 +51,29 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The document that this place is in.
+    pub fn whole(&self) -> Node<'a> {
+        Node {
+            root: self.root,
+            value: self.root,
+            pointer: "#".into(),
+            names: self.names.clone(),
+        }
+    }
+
     /// The type names that the document gives.
     pub fn names(&self) -> &Names {
         self.names.get_or_init(|| {
             let members = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
             let ids = members(self.root.get("paths"))
-                .flat_map(|(_, item)| members(Some(item)))
-                .filter_map(|(_, operation)| operation.get("operationId")?.as_str())
-                .map(operation_prefix);
+                .flat_map(|(path, item)| members(Some(item)).map(move |(method, value)| (path, method, value)))
+                .filter(|(_, method, _)| METHODS.contains(&method.as_str()))
+                .map(
+                    |(path, method, operation)| match operation.get("operationId").and_then(Value::as_str) {
+                        Some(id) => operation_prefix(id),
+                        None => operation_prefix(&unnamed(method, path)),
+                    },
+                );
             Names {
                 schemas: members(self.root.pointer("/components/schemas"))
                     .map(|(name, _)| name.to_upper_camel_case())

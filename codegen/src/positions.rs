@@ -26,16 +26,16 @@ impl Positions {
     /// Walks a YAML text.
     ///
     /// # Errors
-    /// When it is no YAML, nests deeper than [`DEEPEST`], or names a member twice: the second would silently replace
+    /// When it is no YAML, nests deeper than [`DEEPEST_YAML`], or names a member twice: the second would silently replace
     /// the first.
     pub fn of(path: &Path, text: &str) -> Result<Self, Problem> {
         let mut all = Positions::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| syntax(path, &error))?;
-            if open.len() > DEEPEST {
+            if open.len() > DEEPEST_YAML {
                 let (line, column) = at(span);
-                return Err(too_deep(path, line, column));
+                return Err(too_deep(path, line, column, DEEPEST_YAML));
             }
             match event {
                 Event::MappingStart(..) => {
@@ -203,17 +203,42 @@ impl Positions {
     }
 }
 
-/// How deep a document may nest: what serde's readers allow.
-pub const DEEPEST: usize = 128;
+/// How deep YAML may nest: what serde's reader allows.
+pub const DEEPEST_YAML: usize = 128;
+
+/// How deep JSON may nest: far beyond any document, and well within [`crate::STACK`].
+pub const DEEPEST_JSON: usize = 1000;
 
 /// The refusal of a document that nests deeper.
-pub fn too_deep(path: &Path, line: usize, column: usize) -> Problem {
+pub fn too_deep(path: &Path, line: usize, column: usize, deepest: usize) -> Problem {
     Problem::Syntax {
         path: path.into(),
         line,
         column,
-        detail: format!("nested more than {DEEPEST} deep"),
+        detail: format!("nested more than {deepest} deep"),
     }
+}
+
+/// Where a JSON text first nests deeper than that, in line and column.
+pub fn deeper(text: &str, deepest: usize) -> Option<(usize, usize)> {
+    let (mut line, mut column, mut depth) = (1, 0, 0_usize);
+    let (mut in_text, mut is_escaped) = (false, false);
+    for character in text.chars() {
+        column += 1;
+        match character {
+            '\n' => (line, column) = (line + 1, 0),
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_text => is_escaped = true,
+            '"' => in_text = !in_text,
+            '{' | '[' if !in_text => depth += 1,
+            '}' | ']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > deepest {
+            return Some((line, column));
+        }
+    }
+    None
 }
 
 fn at(span: Span) -> (usize, usize) {

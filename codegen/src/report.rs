@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use codegen::Problem;
+use codegen::model::{Api, Operation};
 use codegen::refusals::{Group, Left, groups};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -64,6 +65,13 @@ pub fn refused(mut problems: Vec<Problem>, spec: &Path, all: bool) {
         eprintln!("{:6} × {cause}", problems.len());
     }
     eprintln!("`--all` lists every place, `--skip-unsupported` leaves these operations out and generates the others");
+}
+
+/// Tells how operations are called that have no `operationId`.
+pub fn unnamed(api: &Api) {
+    for Operation { method, path, id, .. } in api.operations.iter().filter(|operation| operation.is_unnamed) {
+        eprintln!("note: {method} {path} has no operationId and is called `{id}`");
+    }
 }
 
 /// Tells which operations were left out, and how many are left.

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use codegen::emit::{Dispatch, File, Root, server};
 use codegen::load;
-use support::{compare, documents, folder, generate, name};
+use support::{compare, documents, folder, generate, generated, name};
 
 /// Folders of fixtures without a document.
 fn strays(kind: &str, names: &[String]) -> Vec<String> {
@@ -44,8 +44,8 @@ fn list(names: &[String]) -> File {
 }
 
 /// Everything kept of a kind of fixtures against everything generated.
-fn differences(kind: &str, extension: &str) -> Vec<String> {
-    let paths = documents(kind, extension);
+fn differences(kind: &str) -> Vec<String> {
+    let paths = generated(kind);
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     let mut found = strays(kind, &names);
     for path in &paths {
@@ -67,7 +67,7 @@ fn differences(kind: &str, extension: &str) -> Vec<String> {
 #[test]
 fn positive_fixtures_generate_what_is_kept() {
     assert!(documents("positive", "yaml").len() >= 25);
-    let found = differences("positive", "yaml");
+    let found = differences("positive");
     assert!(
         found.is_empty(),
         "run again with CODEGEN_UPDATE=1, and look at the change:\n{}",
@@ -78,7 +78,18 @@ fn positive_fixtures_generate_what_is_kept() {
 #[test]
 fn round_trip_fixtures_generate_what_is_kept() {
     assert!(documents("round_trip", "json").len() >= 3);
-    let found = differences("round_trip", "json");
+    let found = differences("round_trip");
+    assert!(
+        found.is_empty(),
+        "run again with CODEGEN_UPDATE=1, and look at the change:\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
+fn defects_generate_what_is_kept() {
+    assert!(generated("defects").len() >= 40);
+    let found = differences("defects");
     assert!(
         found.is_empty(),
         "run again with CODEGEN_UPDATE=1, and look at the change:\n{}",
@@ -110,10 +121,10 @@ fn every_fixture_is_also_a_table_of_functions_but_for_websockets() {
     );
 }
 
-#[test]
-fn negative_fixtures_are_refused_with_place_and_reason() {
-    let paths = documents("negative", "yaml");
-    assert!(paths.len() >= 15);
+/// Documents with a message beside them are refused with it.
+fn refused(kind: &str) -> usize {
+    let mut paths = [documents(kind, "yaml"), documents(kind, "json")].concat();
+    paths.retain(|path| kind == "negative" || path.with_extension("txt").exists());
     let mut kept = BTreeMap::new();
     for path in &paths {
         let text = std::fs::read_to_string(path).unwrap();
@@ -134,11 +145,22 @@ fn negative_fixtures_are_refused_with_place_and_reason() {
             "two fixtures have one message: {message}"
         );
     }
-    for message in documents("negative", "txt") {
+    for message in documents(kind, "txt") {
         assert!(
-            message.with_extension("yaml").exists(),
+            message.with_extension("yaml").exists() || message.with_extension("json").exists(),
             "no document for {}",
             message.display()
         );
     }
+    paths.len()
+}
+
+#[test]
+fn negative_fixtures_are_refused_with_place_and_reason() {
+    assert!(refused("negative") >= 15);
+}
+
+#[test]
+fn defects_that_are_refused_are_with_place_and_reason() {
+    assert!(refused("defects") >= 5);
 }

@@ -103,7 +103,13 @@ type Change = (u32, u8, u32, u32);
 
 fn every_document() -> Vec<Value> {
     let mut all = Vec::new();
-    for (kind, extension) in [("positive", "yaml"), ("negative", "yaml"), ("round_trip", "json")] {
+    let kinds = [
+        ("positive", "yaml"),
+        ("negative", "yaml"),
+        ("round_trip", "json"),
+        ("defects", "yaml"),
+    ];
+    for (kind, extension) in kinds {
         for path in documents(kind, extension) {
             all.extend(serde_yaml::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).ok());
         }

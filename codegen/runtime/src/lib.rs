@@ -9,6 +9,7 @@ pub mod body;
 pub mod call;
 pub mod decimal;
 pub mod exact_number;
+pub mod failure;
 pub mod format;
 pub mod json;
 pub mod json_body;
@@ -21,6 +22,7 @@ pub mod unions;
 
 pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
+pub use failure::Failure;
 pub use format::Format;
 pub use json_body::JsonBody;
 pub use pattern::Pattern;

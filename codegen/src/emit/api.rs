@@ -3,11 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::{derived, docs, imports};
+use super::{derived, docs, error_type, imports};
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
-    let methods = api.operations.iter().map(method);
+    let methods = api.operations.iter().map(|operation| method(operation, api));
     let about = docs(&format!("{} {}.", api.title, api.version));
     let tags = api.tags.iter().map(|tag| {
         let name = &tag.name;
@@ -47,6 +47,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     };
     let imports = imports(
         &[
+            "codegen_runtime::Failure",
             "codegen_runtime::JsonBody",
             "dropshot::EndpointTagPolicy",
             "dropshot::Header",
@@ -70,16 +71,17 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     }
 }
 
-/// Operations without parameters and bodies name no type of the document.
+/// Operations without parameters, bodies and errors of their own name no type of the document.
 pub(super) fn types_import(api: &Api) -> TokenStream {
-    if api.operations.iter().any(|operation| !arguments(operation).is_empty()) {
+    let names_types = |operation: &Operation| !arguments(operation).is_empty() || api.failure(operation).is_some();
+    if api.operations.iter().any(names_types) {
         quote! { use super::types::*; }
     } else {
         quote! {}
     }
 }
 
-fn method(operation: &Operation) -> TokenStream {
+fn method(operation: &Operation, api: &Api) -> TokenStream {
     let name = &operation.ident;
     let id = &operation.id;
     let method = format_ident!("{}", operation.method);
@@ -91,13 +93,14 @@ fn method(operation: &Operation) -> TokenStream {
     let content_type = is_form.then(|| quote! { content_type = "application/x-www-form-urlencoded", });
     let arguments = arguments(operation).into_iter().map(|(name, ty)| quote! { #name: #ty });
     let response = derived(&operation.id, "Response");
+    let error = error_type(api, operation);
     quote! {
         #about
         #[endpoint { method = #method, path = #path, operation_id = #id, tags = [#(#tags),*], #content_type #deprecated }]
         async fn #name(
             rqctx: RequestContext<Self::Context>,
             #(#arguments),*
-        ) -> Result<#response, ApiError>;
+        ) -> Result<#response, #error>;
     }
 }
 

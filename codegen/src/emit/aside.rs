@@ -41,6 +41,7 @@ const USED: &[(&str, &str)] = &[
     ("Err", "::std::result::Result::Err"),
     ("ErrorCode", ""),
     ("ExactNumber", "::codegen_runtime::ExactNumber"),
+    ("Failure", "::codegen_runtime::Failure"),
     ("From", "::std::convert::From"),
     ("Hash", "::std::hash::Hash"),
     ("Header", "::dropshot::Header"),

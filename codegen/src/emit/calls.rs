@@ -24,7 +24,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
             }
         }
     });
-    let functions = all.operations.iter().map(|operation| function(operation, root));
+    let functions = all.operations.iter().map(|operation| function(operation, all, root));
     let code = quote! {
         /// Calls an operation: reads its arguments from the request and hands them, with who called, to
         /// `endpoints::<tag>::<operation_id>::handle`.
@@ -46,7 +46,9 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
 
         #(#functions)*
     };
-    let imports = imports(&["codegen_runtime::call"], &code);
+    let imports = imports(&["codegen_runtime::Failure", "codegen_runtime::call"], &code);
+    let has_failures = all.operations.iter().any(|operation| all.failure(operation).is_some());
+    let types = has_failures.then(|| quote! { use super::types::*; });
     Ok(quote! {
         use std::pin::Pin;
 
@@ -55,6 +57,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
         use http::Response;
         #imports
         use super::operations::{OPERATIONS, Operation};
+        #types
         use #root::context::Context;
         use #root::error::ApiError;
         use #root::front_door::Caller;
@@ -63,7 +66,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
     })
 }
 
-fn function(operation: &Operation, root: &TokenStream) -> TokenStream {
+fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let about = format!(" `{}`", operation.id);
     let mut values: Vec<TokenStream> = api::arguments(operation)
@@ -89,11 +92,24 @@ fn function(operation: &Operation, root: &TokenStream) -> TokenStream {
         Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
         None => quote! { #root::endpoints::#name::handle },
     };
+    let call = quote! { #place(context, caller, #(#values),*).await };
+    let call = match all.failure(operation) {
+        None => quote! {
+            let response = #call?;
+            response.to_result().map_err(ApiError::from)
+        },
+        Some(body) => quote! {
+            let answer: Result<_, Failure<#body, ApiError>> = #call.map_err(Into::into);
+            match answer {
+                Ok(response) => response.to_result().map_err(ApiError::from),
+                Err(failure) => failure.answer(),
+            }
+        },
+    };
     quote! {
         #[doc = #about]
         async fn #name(context: &Context, caller: &Caller, #request: &Request) -> Result<Response<Body>, ApiError> {
-            let response = #place(context, caller, #(#values),*).await?;
-            response.to_result().map_err(ApiError::from)
+            #call
         }
     }
 }

@@ -1,15 +1,13 @@
 //! The client, by progenitor.
 
-use std::collections::BTreeMap;
-
 use heck::ToUpperCamelCase;
-use openapiv3::OpenAPI;
-use proc_macro2::TokenStream;
+use proc_macro2::{Group, TokenStream, TokenTree};
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle};
 use quote::quote;
 use schemars::schema::SchemaObject;
 use serde_json::{Value, json};
 
+use super::client_document::openapi;
 use crate::Problem;
 use crate::lint;
 use crate::load::Document;
@@ -33,85 +31,58 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
     // Some of what progenitor cannot do, it asserts.
     let generate = || Generator::new(&settings).generate_tokens(&openapi);
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(generate)) {
-        Ok(Ok(tokens)) => Ok(tokens),
+        Ok(Ok(tokens)) => Ok(corrected(tokens, has_default(document))),
         Ok(Err(error)) => Err(Problem::Client(error.to_string())),
         Err(_) => Err(Problem::Client("progenitor stopped, and has printed at what".into())),
     }
 }
 
-/// What progenitor's client has functions for itself.
-const CLIENTS_OWN: [&str; 9] = [
-    "new",
-    "new_with_client",
-    "api_version",
-    "baseurl",
-    "client",
-    "inner",
-    "pre",
-    "exec",
-    "post",
-];
-
-/// The document as progenitor reads it, with names that do not meet those of its own.
-fn openapi(document: &Document, api: &Api) -> Result<OpenAPI, Problem> {
-    let mut value = document.value.clone();
-    for operation in &api.operations {
-        if CLIENTS_OWN.contains(&operation.id.as_str()) {
-            let mut id = format!("{}_operation", operation.id);
-            while api.operations.iter().any(|other| other.id == id) {
-                id.push('_');
-            }
-            let pointer = operation.pointer.trim_start_matches('#');
-            if let Some(place) = value.pointer_mut(&format!("{pointer}/operationId")) {
-                *place = id.into();
-            }
-        }
-    }
-    let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    if let Some(schemas) = value.pointer("/components/schemas").and_then(Value::as_object) {
-        named.extend(schemas.keys().map(|name| (name.to_upper_camel_case(), Value::Null)));
-    }
-    untitled(&mut value, &mut Vec::new(), &mut named);
-    serde_json::from_value(value).map_err(|error| Problem::Client(error.to_string()))
+/// Whether a schema is called like the trait that progenitor's code names without a path.
+fn has_default(document: &Document) -> bool {
+    let schemas = document.value.pointer("/components/schemas").and_then(Value::as_object);
+    schemas.is_some_and(|schemas| schemas.keys().any(|name| name.to_upper_camel_case() == "Default"))
 }
 
-/// Takes titles away that would give a schema the name of another one: progenitor calls schemas what their titles say.
-fn untitled(value: &mut Value, path: &mut Vec<String>, named: &mut BTreeMap<String, Value>) {
-    match value {
-        Value::Object(members) => {
-            let is_named =
-                matches!(path.as_slice(), [first, second, _] if first == "components" && second == "schemas");
-            let is_member = path.last().is_some_and(|last| last == "properties");
-            if !path.is_empty()
-                && !is_named
-                && !is_member
-                && let Some(title) = members.get("title").and_then(Value::as_str)
-            {
-                let name = title.to_upper_camel_case();
-                let schema = Value::Object(members.clone());
-                if *named.entry(name).or_insert_with(|| schema.clone()) != schema {
-                    members.shift_remove("title");
+/// Two things that progenitor writes and that do not compile: reqwest has a function for each method but OPTIONS, and
+/// beside a schema `Default` the trait needs its path.
+fn corrected(tokens: TokenStream, has_default: bool) -> TokenStream {
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut all = tokens.into_iter().peekable();
+    while let Some(tree) = all.next() {
+        match tree {
+            TokenTree::Ident(name) if name == "options" && is_call_of_the_client(&out) => match all.next() {
+                Some(TokenTree::Group(arguments)) => {
+                    let url = arguments.stream();
+                    out.extend(quote! { request(::reqwest::Method::OPTIONS, #url) });
                 }
+                other => out.extend([TokenTree::Ident(name)].into_iter().chain(other)),
+            },
+            TokenTree::Ident(name) if name == "default" && has_default && is_bare_default(&out) => {
+                out.truncate(out.len() - 3);
+                out.extend(quote! { ::std::default::Default::default });
             }
-            for (key, value) in members {
-                let is_data = ["example", "default", "enum"].contains(&key.as_str());
-                if is_data || path.is_empty() && !["components", "paths"].contains(&key.as_str()) {
-                    continue;
-                }
-                path.push(key.clone());
-                untitled(value, path, named);
-                path.pop();
+            TokenTree::Group(group) => {
+                out.push(Group::new(group.delimiter(), corrected(group.stream(), has_default)).into());
             }
+            other => out.push(other),
         }
-        Value::Array(items) => {
-            for item in items {
-                path.push(String::new());
-                untitled(item, path, named);
-                path.pop();
-            }
-        }
-        _ => {}
     }
+    out.into_iter().collect()
+}
+
+/// Whether `Default::` was last, without a path before it.
+fn is_bare_default(before: &[TokenTree]) -> bool {
+    let last: Vec<String> = before.iter().rev().take(5).map(ToString::to_string).collect();
+    match last.as_slice() {
+        [one, two, name, rest @ ..] => one == ":" && two == ":" && name == "Default" && *rest != [":", ":"],
+        _ => false,
+    }
+}
+
+/// Whether `client.client.` or `self.client.` was last.
+fn is_call_of_the_client(before: &[TokenTree]) -> bool {
+    let [.., client, point] = before else { return false };
+    client.to_string() == "client" && point.to_string() == "."
 }
 
 /// Every spelling of a decimal amount in the document, so that each becomes a `Decimal`.

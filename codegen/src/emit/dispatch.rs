@@ -3,11 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{api, derived, imports};
+use super::{api, derived, error_type, imports};
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
-    let methods = all.operations.iter().map(|operation| method(operation, root));
+    let methods = all.operations.iter().map(|operation| method(operation, all, root));
     let code = quote! {
         /// Hands each request to `endpoints::<tag>::<operation_id>::handle`, with who called.
         pub enum Dispatch {}
@@ -28,6 +28,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
     };
     let imports = imports(
         &[
+            "codegen_runtime::Failure",
             "codegen_runtime::JsonBody",
             "dropshot::ApiDescription",
             "dropshot::ApiDescriptionBuildErrors",
@@ -55,7 +56,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
     }
 }
 
-fn method(operation: &Operation, root: &TokenStream) -> TokenStream {
+fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let response = derived(&operation.id, "Response");
     let arguments = api::arguments(operation);
@@ -81,11 +82,14 @@ fn method(operation: &Operation, root: &TokenStream) -> TokenStream {
         Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
         None => quote! { #root::endpoints::#name::handle },
     };
+    let error = error_type(all, operation);
+    // The handler's error may also be an `ApiError`.
+    let as_failure = all.failure(operation).map(|_| quote! { .map_err(Into::into) });
     quote! {
-        async fn #name(rqctx: RequestContext<Context>, #(#parameters),*) -> Result<#response, ApiError> {
+        async fn #name(rqctx: RequestContext<Context>, #(#parameters),*) -> Result<#response, #error> {
             let caller = caller()?;
             #raw
-            #place(rqctx.context(), &caller, #(#values),*).await
+            #place(rqctx.context(), &caller, #(#values),*).await #as_failure
         }
     }
 }

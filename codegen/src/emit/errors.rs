@@ -1,11 +1,13 @@
 //! The error codes.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::model::Api;
 
-pub(super) fn tokens(api: &Api) -> TokenStream {
+pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let codes: Vec<_> = api.error_codes.iter().map(|error| &error.code).collect();
     let statuses: Vec<_> = api.error_codes.iter().map(|error| error.status).collect();
     let variants: Vec<_> = api.error_codes.iter().map(|error| &error.ident).collect();
@@ -13,7 +15,31 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         .error_codes
         .iter()
         .map(|error| format!(" `{}`, with status {}.", error.code, error.status));
+    let failures: BTreeSet<_> = api
+        .operations
+        .iter()
+        .filter_map(|operation| api.failure(operation))
+        .collect();
+    let conversions = failures.iter().map(|body| {
+        quote! {
+            impl From<ApiError> for Failure<#body, ApiError> {
+                fn from(error: ApiError) -> Self {
+                    Failure::Other(error)
+                }
+            }
+        }
+    });
+    let uses = (!failures.is_empty()).then(|| {
+        quote! {
+            use codegen_runtime::Failure;
+            use super::types::*;
+            use #root::error::ApiError;
+        }
+    });
+    let conversions = quote! { #(#conversions)* };
     quote! {
+        #uses
+
         /// A code that errors carry; each comes with one status.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
@@ -38,5 +64,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
                 }
             }
         }
+
+        #conversions
     }
 }

@@ -4,6 +4,7 @@ mod api;
 mod aside;
 mod calls;
 mod client;
+mod client_document;
 mod dispatch;
 mod enumerations;
 mod errors;
@@ -24,7 +25,7 @@ use quote::quote;
 
 use crate::Problem;
 use crate::load::Document;
-use crate::model::Api;
+use crate::model::{Api, Operation};
 
 pub use aside::{is_generated_codes, operation_type};
 
@@ -99,7 +100,7 @@ pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, P
     Ok(vec![
         of_users("api.rs", "The API trait.", api::tokens(api, root))?,
         dispatched,
-        of_users("errors.rs", "The error codes.", errors::tokens(api))?,
+        of_users("errors.rs", "The error codes.", errors::tokens(api, root))?,
         file("mod.rs", "Generated from the OpenAPI document.", modules(dispatch))?,
         of_users(
             "operations.rs",
@@ -261,6 +262,14 @@ pub fn rust_text(ty: &crate::model::Type, is_option: bool) -> String {
     match is_option {
         true => format!("Option<{text}>"),
         false => text,
+    }
+}
+
+/// The type of an operation's errors.
+fn error_type(api: &Api, operation: &Operation) -> TokenStream {
+    match api.failure(operation) {
+        Some(body) => quote! { Failure<#body, ApiError> },
+        None => quote! { ApiError },
     }
 }
 

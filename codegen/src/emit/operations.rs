@@ -3,11 +3,19 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::model::{Api, Operation};
+use crate::model::{Api, Operation, Requirement, SecurityKind, SecurityScheme};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
-    let all = api.operations.iter().map(operation);
+    let all = api.operations.iter().map(|it| operation(it, api));
     let all = quote! { #(#all),* };
+    let has_security = !api.security_schemes.is_empty();
+    let security = has_security.then(|| {
+        quote! {
+            /// `security`: one of these lists lets a caller in, each by all its schemes; without any, nobody is asked.
+            pub security: &'static [&'static [Requirement]],
+        }
+    });
+    let schemes = has_security.then(|| schemes(api));
     quote! {
         use super::errors::ErrorCode;
 
@@ -28,6 +36,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             pub successes: &'static [u16],
             /// The error statuses with their codes.
             pub errors: &'static [(u16, &'static [ErrorCode])],
+            #security
             /// Its `x-` members with text values.
             pub extensions: &'static [(&'static str, &'static str)],
         }
@@ -46,10 +55,74 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 
         /// All operations, in the document's order.
         pub static OPERATIONS: &[Operation] = &[#all];
+
+        #schemes
     }
 }
 
-fn operation(operation: &Operation) -> TokenStream {
+/// The schemes of `security`, and their types.
+fn schemes(api: &Api) -> TokenStream {
+    let all = api.security_schemes.iter().map(|SecurityScheme { name, kind }| {
+        let kind = match kind {
+            SecurityKind::ApiKey { location, name } => quote! { ApiKey { location: #location, name: #name } },
+            SecurityKind::Http { scheme } => quote! { Http { scheme: #scheme } },
+            SecurityKind::OAuth2 => quote! { OAuth2 },
+            SecurityKind::OpenIdConnect { url } => quote! { OpenIdConnect { url: #url } },
+            SecurityKind::MutualTls => quote! { MutualTls },
+        };
+        quote! { SecurityScheme { name: #name, kind: SecurityKind::#kind } }
+    });
+    quote! {
+        /// A scheme that a caller must meet.
+        #[derive(Debug)]
+        pub struct Requirement {
+            /// Its name.
+            pub scheme: &'static str,
+            /// What it must allow.
+            pub scopes: &'static [&'static str],
+        }
+
+        /// A way to say who calls; whoever takes requests in checks it.
+        #[derive(Debug)]
+        pub struct SecurityScheme {
+            /// The name by which operations ask for it.
+            pub name: &'static str,
+            /// What it is.
+            pub kind: SecurityKind,
+        }
+
+        /// What a security scheme is.
+        #[derive(Debug)]
+        pub enum SecurityKind {
+            /// A secret in a header, the query or a cookie.
+            ApiKey {
+                /// `header`, `query` or `cookie`.
+                location: &'static str,
+                /// The header's or parameter's name.
+                name: &'static str,
+            },
+            /// The header `Authorization`.
+            Http {
+                /// `basic`, `bearer` or another one.
+                scheme: &'static str,
+            },
+            /// OAuth 2.
+            OAuth2,
+            /// OpenID Connect.
+            OpenIdConnect {
+                /// Where it is described.
+                url: &'static str,
+            },
+            /// The client's certificate.
+            MutualTls,
+        }
+
+        /// The schemes of the document.
+        pub static SECURITY_SCHEMES: &[SecurityScheme] = &[#(#all),*];
+    }
+}
+
+fn operation(operation: &Operation, api: &Api) -> TokenStream {
     let Operation { id, method, path, .. } = operation;
     let query = operation.query_parameters.iter().map(|field| &field.name);
     let has_body = operation.body.is_some();
@@ -62,6 +135,14 @@ fn operation(operation: &Operation) -> TokenStream {
         .extensions
         .iter()
         .map(|(key, value)| quote! { (#key, #value) });
+    let alternatives = operation.security.iter().map(|together| {
+        let together = together.iter().map(|Requirement { scheme, scopes }| {
+            quote! { Requirement { scheme: #scheme, scopes: &[#(#scopes),*] } }
+        });
+        quote! { &[#(#together),*] }
+    });
+    let security = quote! { security: &[#(#alternatives),*], };
+    let security = (!api.security_schemes.is_empty()).then_some(security);
     quote! {
         Operation {
             id: #id,
@@ -71,6 +152,7 @@ fn operation(operation: &Operation) -> TokenStream {
             has_body: #has_body,
             successes: &[#(#successes),*],
             errors: &[#(#errors),*],
+            #security
             extensions: &[#(#extensions),*],
         }
     }

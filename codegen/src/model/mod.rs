@@ -3,12 +3,14 @@
 mod choices;
 mod field;
 mod operation;
+mod security;
 mod types;
 mod values;
 
 pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Variant};
 pub use field::{Field, OneWay};
 pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success};
+pub use security::{Requirement, SecurityKind, SecurityScheme};
 pub use types::{Others, Shape, Struct, TypeDefinition};
 pub use values::{IntegerKind, MapRules, StringRules, Type};
 
@@ -29,6 +31,8 @@ pub struct Api {
     pub types: Vec<TypeDefinition>,
     /// Error codes (`x-error-codes`), each with its status, in order of first use.
     pub error_codes: Vec<ErrorCode>,
+    /// The ways to say who calls.
+    pub security_schemes: Vec<SecurityScheme>,
 }
 
 /// A tag.
@@ -53,4 +57,20 @@ pub struct ErrorCode {
     pub status: u16,
     /// The place of its first use, for refusals.
     pub pointer: String,
+}
+
+impl Api {
+    /// The type of an operation's error bodies, where the document has several: an operation's errors then are of their
+    /// own kind, `codegen_runtime::Failure`. With one for all, `ApiError` is it.
+    pub fn failure<'a>(&self, operation: &'a Operation) -> Option<&'a Ident> {
+        let mut all = self
+            .operations
+            .iter()
+            .filter_map(|operation| operation.error_type.as_ref());
+        let first = all.next()?;
+        match all.any(|other| other != first) {
+            true => operation.error_type.as_ref(),
+            false => None,
+        }
+    }
 }

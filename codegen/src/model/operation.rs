@@ -3,14 +3,16 @@
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::{ErrorCode, Field};
+use super::{ErrorCode, Field, Requirement};
 
 /// One operation.
 #[derive(Debug)]
 pub struct Operation {
-    /// `operationId`: snake_case, the name of everything that belongs to the operation.
+    /// `operationId`; without one, a name made of method and path.
     pub id: String,
-    /// The Rust name of its function.
+    /// Whether the document has no `operationId`.
+    pub is_unnamed: bool,
+    /// The Rust name of everything that belongs to the operation: the id in snake_case.
     pub ident: Ident,
     /// GET, PUT, POST, DELETE, PATCH, HEAD or OPTIONS.
     pub method: String,
@@ -40,10 +42,10 @@ pub struct Operation {
     pub successes: Vec<Success>,
     /// Error statuses with their codes; `4XX` and `5XX` are not among them.
     pub errors: Vec<(u16, Vec<ErrorCode>)>,
-    /// The types of error bodies.
-    pub error_types: Vec<Ident>,
-    /// Whether all errors have the same kind of body, as a client needs it.
-    pub errors_alike: bool,
+    /// The type of its error bodies: where they differ, a union of theirs.
+    pub error_type: Option<Ident>,
+    /// `security`: one of these lists of schemes lets a caller in; without any, nobody is asked.
+    pub security: Vec<Vec<Requirement>>,
     /// `x-` members with text values, handed on to the server as they are.
     pub extensions: Vec<(String, String)>,
     /// The place of the operation, for refusals.
@@ -126,16 +128,4 @@ pub enum ResponseContent {
     Upgraded,
     /// The whole response is the handler's.
     Whole,
-}
-
-impl ResponseContent {
-    /// What a client sees of it, in a word.
-    pub fn shape(&self) -> String {
-        match self {
-            ResponseContent::Empty => String::new(),
-            ResponseContent::Json(ident, _) => ident.to_string(),
-            ResponseContent::Bytes(_) | ResponseContent::Whole => "bytes".into(),
-            ResponseContent::Upgraded => "websocket".into(),
-        }
-    }
 }

@@ -10,9 +10,10 @@ mod operation;
 mod responses;
 mod scalar;
 mod schema;
+mod security;
 mod union;
 
-pub use operation::PARAMETER;
+pub use operation::{PARAMETER, unnamed};
 
 use std::collections::BTreeSet;
 
@@ -165,6 +166,7 @@ pub fn api(document: &Value) -> Result<Api, Problem> {
         operations,
         types,
         error_codes,
+        security_schemes: security::schemes(&root)?,
     })
 }
 
@@ -228,7 +230,7 @@ fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
         {
             parameter.ty.mentioned(&mut requests);
         }
-        responses.extend(operation.error_types.iter().cloned());
+        responses.extend(operation.error_type.iter().cloned());
         for success in &operation.successes {
             if let ResponseContent::Json(ident, _) = &success.content {
                 responses.insert(ident.clone());

@@ -1,10 +1,11 @@
 //! Operations: parameters, bodies, responses.
 
-use heck::{ToSnakeCase, ToUpperCamelCase};
+use heck::ToSnakeCase;
 
 use super::schema::Derived;
-use super::{embed, names, object, responses, schema};
+use super::{embed, names, object, responses, schema, security};
 use crate::Problem;
+use crate::emit::operation_prefix;
 use crate::model::{BodyContent, Field, Form, Operation, Others, RequestBody, ResponseContent, Type};
 use crate::node::Node;
 
@@ -25,15 +26,15 @@ pub fn operation(
     if let Some(place) = node.get("callbacks") {
         return Err(place.refuse("callbacks are not supported; leave them out, and call back without generated code"));
     }
-    let id = node.need("operationId")?;
-    if id.text()? != id.text()?.to_snake_case() {
-        let wanted = id.text()?.to_snake_case();
-        return Err(id.refuse(format!(
-            "an operationId names a function and a file: write it as `{wanted}`"
-        )));
-    }
-    let ident = names::function_name(id.text()?, &id)?;
-    let owner = id.text()?.to_upper_camel_case();
+    let (id, ident) = match node.get("operationId") {
+        Some(place) => (place.text()?.to_string(), names::function_name(place.text()?, &place)?),
+        None => {
+            let id = unnamed(method, path);
+            let ident = names::function_name(&id, node)?;
+            (id, ident)
+        }
+    };
+    let owner = operation_prefix(&id);
     let mut tags = Vec::new();
     let mut tag = None;
     if let Some(list) = node.get("tags") {
@@ -52,9 +53,7 @@ pub fn operation(
     let responses::Responses {
         successes,
         errors,
-        error_types,
-        errors_alike,
-        ..
+        error_type,
     } = responses::responses(&node.need("responses")?, &owner, derived)?;
     let websocket = successes
         .iter()
@@ -77,7 +76,8 @@ pub fn operation(
         .filter_map(|(key, place)| Some((key.to_string(), place.value().as_str()?.to_string())))
         .collect();
     Ok(Operation {
-        id: id.text()?.to_string(),
+        is_unnamed: node.get("operationId").is_none(),
+        id,
         ident,
         method: method.to_uppercase(),
         path: path.to_string(),
@@ -93,11 +93,23 @@ pub fn operation(
         pagination: node.get("x-dropshot-pagination").map(|place| place.value().clone()),
         successes,
         errors,
-        error_types,
-        errors_alike,
+        error_type,
+        security: security::requirements(&node.whole(), node)?,
         extensions,
         pointer: node.pointer().to_string(),
     })
+}
+
+/// The name of an operation that has none: `get_pets_by_id` of `GET /pets/{id}`.
+pub fn unnamed(method: &str, path: &str) -> String {
+    let mut id = method.to_string();
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            Some(variable) => id += &format!("_by_{variable}"),
+            None => id += &format!("_{segment}"),
+        }
+    }
+    id.to_snake_case()
 }
 
 /// What a parameter may be.

@@ -1,11 +1,15 @@
 //! Responses: successes, and what is said of errors.
 
 use proc_macro2::Ident;
+use serde_json::{Value, json};
+use syn::ext::IdentExt;
 
-use super::names;
 use super::schema::{self, Derived};
+use super::{embed, names};
 use crate::Problem;
-use crate::model::{ErrorCode, ResponseContent, ResponseHeader, Success};
+use crate::model::{
+    Alternative, ErrorCode, ResponseContent, ResponseHeader, Shape, Success, Tagging, Type, TypeDefinition, Union,
+};
 use crate::node::Node;
 
 /// The responses of an operation.
@@ -14,11 +18,8 @@ pub struct Responses {
     pub successes: Vec<Success>,
     /// Error statuses with their codes.
     pub errors: Vec<(u16, Vec<ErrorCode>)>,
-    /// The types of error bodies.
-    pub error_types: Vec<Ident>,
-    /// Whether all errors have the same kind of body.
-    pub errors_alike: bool,
-    last_error: Option<String>,
+    /// The type of its error bodies.
+    pub error_type: Option<Ident>,
 }
 
 /// Reads the responses of the operation whose types begin with `owner`.
@@ -29,11 +30,9 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
     let mut all = Responses {
         successes: Vec::new(),
         errors: Vec::new(),
-        error_types: Vec::new(),
-        errors_alike: true,
-        last_error: None,
+        error_type: None,
     };
-    let mut first = None;
+    let (mut first, mut failures) = (None, Failures::default());
     for (status, place) in node.members()? {
         if status.starts_with("x-") {
             continue;
@@ -43,8 +42,7 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             let others = node.members()?;
             let is_success = |status: &str| ["1", "2", "3"].iter().any(|first| status.starts_with(first));
             if others.iter().any(|(status, _)| is_success(status)) {
-                let content = content(&response, &format!("{owner}ErrorDefault"), &mut None, derived)?;
-                all.error_type(content);
+                failures.add(&response, &format!("{owner}ErrorDefault"), derived)?;
             } else {
                 all.successes.push(success(None, ResponseContent::Whole, &response)?);
             }
@@ -55,8 +53,7 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
                 if let Some(place) = response.get("x-error-codes") {
                     return Err(place.refuse("a code comes with one status: name each status"));
                 }
-                let content = content(&response, &format!("{owner}Error{status}"), &mut None, derived)?;
-                all.error_type(content);
+                failures.add(&response, &format!("{owner}Error{status}"), derived)?;
                 continue;
             }
             _ => status.parse().map_err(|_| {
@@ -86,8 +83,7 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
                     }
                 }
                 all.errors.push((code, codes));
-                let content = content(&response, &format!("{owner}Error{status}"), &mut None, derived)?;
-                all.error_type(content);
+                failures.add(&response, &format!("{owner}Error{status}"), derived)?;
             }
             _ => {
                 return Err(place.refuse(format!(
@@ -99,20 +95,69 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
     if all.successes.is_empty() {
         return Err(node.refuse("an operation needs a success response"));
     }
+    all.error_type = failures.ty(node, owner, derived)?;
     Ok(all)
 }
 
-impl Responses {
+/// The kinds of error bodies that an operation has.
+#[derive(Default)]
+struct Failures<'a> {
+    first: Option<Node<'a>>,
+    all: Vec<(Ident, Node<'a>)>,
+}
+
+impl<'a> Failures<'a> {
     /// An error without a body, or with one that is not JSON, is the server's own affair.
-    fn error_type(&mut self, content: ResponseContent) {
-        let shape = content.shape();
-        self.errors_alike &= self.last_error.as_ref().is_none_or(|last| *last == shape);
-        self.last_error = Some(shape);
-        if let ResponseContent::Json(ident, _) = content
-            && !self.error_types.contains(&ident)
+    fn add(&mut self, response: &Node<'a>, proposed: &str, derived: &mut Derived) -> Result<(), Problem> {
+        if let ResponseContent::Json(ident, _) = content(response, proposed, &mut self.first, derived)?
+            && let Some(schema) = &self.first
+            && !self.all.iter().any(|(known, _)| *known == ident)
         {
-            self.error_types.push(ident);
+            self.all.push((ident, schema.clone()));
         }
+        Ok(())
+    }
+
+    /// The one type of them: where there are several, what is one of them. Dropshot names one schema for all errors.
+    fn ty(self, node: &Node<'a>, owner: &str, derived: &mut Derived) -> Result<Option<Ident>, Problem> {
+        let [(first, _), _, ..] = self.all.as_slice() else {
+            return Ok(self.all.into_iter().next().map(|(ident, _)| ident));
+        };
+        let name = names::derived_name(&format!("{owner}Error"), node);
+        let mut refers_to = Vec::new();
+        for (_, schema) in &self.all {
+            embed::references(schema, &mut refers_to)?;
+        }
+        let one_of: Value = self
+            .all
+            .iter()
+            .map(|(_, schema)| embed::embedded(schema.value()))
+            .collect();
+        let alternatives = self.all.iter().map(|(ident, _)| Alternative {
+            ident: ident.clone(),
+            docs: String::new(),
+            content: Some(Type::Named(ident.clone())),
+            tag_field: None,
+            values: vec![ident.unraw().to_string()],
+        });
+        let definition = TypeDefinition {
+            ident: names::type_name(&name, node)?,
+            docs: format!("The bodies of errors: `{}` or another one.", first.unraw()),
+            shape: Shape::Union(Union {
+                tagging: Tagging::Value { exclusive: false },
+                alternatives: alternatives.collect(),
+            }),
+            schema: json!({ "oneOf": one_of }),
+            refers_to,
+            in_requests: false,
+            in_responses: false,
+            inline: true,
+            pointer: node.pointer().to_string(),
+            name,
+        };
+        let ident = definition.ident.clone();
+        derived.push(definition);
+        Ok(Some(ident))
     }
 }
 

@@ -5,6 +5,10 @@
 // A server would use all of it.
 #[rustfmt::skip]
 #[allow(dead_code, missing_docs, unused_imports)]
+#[path = "../../fixtures/defects/mod.rs"]
+mod defects;
+#[rustfmt::skip]
+#[allow(dead_code, missing_docs, unused_imports)]
 #[path = "../../fixtures/positive/mod.rs"]
 mod positive;
 #[rustfmt::skip]
@@ -15,7 +19,9 @@ mod stub;
 
 mod answers;
 mod behaviour;
+mod errors;
 mod moved_aside;
+mod of_defects;
 mod over_http;
 mod round_trips;
 mod routes;

@@ -23,6 +23,14 @@ pub fn documents(kind: &str, extension: &str) -> Vec<PathBuf> {
     all
 }
 
+/// The documents in a folder that are generated: those without a message beside them, by which they are refused.
+pub fn generated(kind: &str) -> Vec<PathBuf> {
+    let mut all = [documents(kind, "yaml"), documents(kind, "json")].concat();
+    all.retain(|path| !path.with_extension("txt").exists());
+    all.sort();
+    all
+}
+
 /// A document's name, which is also its folder's and its module's.
 pub fn name(path: &Path) -> String {
     path.file_stem().unwrap().to_string_lossy().into_owned()
