@@ -20,6 +20,8 @@ pub struct Operation {
     pub successes: &'static [u16],
     /// The error statuses with their codes.
     pub errors: &'static [(u16, &'static [ErrorCode])],
+    /// `security`: one of these lists lets a caller in, each by all its schemes; without any, nobody is asked.
+    pub security: &'static [&'static [Requirement]],
     /// Its `x-` members with text values.
     pub extensions: &'static [(&'static str, &'static str)],
 }
@@ -60,6 +62,26 @@ pub static OPERATIONS: &[Operation] = &[
             (429u16, &[ErrorCode::RateLimited, ErrorCode::IpRateLimited]),
             (500u16, &[ErrorCode::InternalError]),
         ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[("x-admission", "memory")],
     },
     Operation {
@@ -87,6 +109,26 @@ pub static OPERATIONS: &[Operation] = &[
             (429u16, &[ErrorCode::RateLimited, ErrorCode::IpRateLimited]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
         ],
         extensions: &[],
     },
@@ -116,6 +158,26 @@ pub static OPERATIONS: &[Operation] = &[
             (429u16, &[ErrorCode::RateLimited, ErrorCode::IpRateLimited]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
         ],
         extensions: &[],
     },
@@ -155,6 +217,26 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -183,6 +265,26 @@ pub static OPERATIONS: &[Operation] = &[
             (429u16, &[ErrorCode::RateLimited, ErrorCode::IpRateLimited]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
         ],
         extensions: &[],
     },
@@ -213,6 +315,26 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -242,6 +364,26 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -270,6 +412,26 @@ pub static OPERATIONS: &[Operation] = &[
             (429u16, &[ErrorCode::RateLimited, ErrorCode::IpRateLimited]),
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
+        ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
         ],
         extensions: &[],
     },
@@ -301,6 +463,98 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "PartnerKeyId",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerTimestamp",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerNonce",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "PartnerSignature",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[("x-required-scope", "test-line:write")],
+    },
+];
+/// A scheme that a caller must meet.
+#[derive(Debug)]
+pub struct Requirement {
+    /// Its name.
+    pub scheme: &'static str,
+    /// What it must allow.
+    pub scopes: &'static [&'static str],
+}
+/// A way to say who calls; whoever takes requests in checks it.
+#[derive(Debug)]
+pub struct SecurityScheme {
+    /// The name by which operations ask for it.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: SecurityKind,
+}
+/// What a security scheme is.
+#[derive(Debug)]
+pub enum SecurityKind {
+    /// A secret in a header, the query or a cookie.
+    ApiKey {
+        /// `header`, `query` or `cookie`.
+        location: &'static str,
+        /// The header's or parameter's name.
+        name: &'static str,
+    },
+    /// The header `Authorization`.
+    Http {
+        /// `basic`, `bearer` or another one.
+        scheme: &'static str,
+    },
+    /// OAuth 2.
+    OAuth2,
+    /// OpenID Connect.
+    OpenIdConnect {
+        /// Where it is described.
+        url: &'static str,
+    },
+    /// The client's certificate.
+    MutualTls,
+}
+/// The schemes of the document.
+pub static SECURITY_SCHEMES: &[SecurityScheme] = &[
+    SecurityScheme {
+        name: "PartnerKeyId",
+        kind: SecurityKind::ApiKey {
+            location: "header",
+            name: "X-Partner-Key-Id",
+        },
+    },
+    SecurityScheme {
+        name: "PartnerTimestamp",
+        kind: SecurityKind::ApiKey {
+            location: "header",
+            name: "X-Partner-Timestamp",
+        },
+    },
+    SecurityScheme {
+        name: "PartnerNonce",
+        kind: SecurityKind::ApiKey {
+            location: "header",
+            name: "X-Partner-Nonce",
+        },
+    },
+    SecurityScheme {
+        name: "PartnerSignature",
+        kind: SecurityKind::ApiKey {
+            location: "header",
+            name: "X-Partner-Signature",
+        },
     },
 ];
