@@ -236,9 +236,11 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
     }
     if let Some(body) = &operation.body {
         lines.push(match &body.content {
+            BodyContent::Json(ident) if body.optional => format!("    body: Option<types::{}>", ident.unraw()),
             BodyContent::Json(ident) => format!("    body: types::{}", ident.unraw()),
             BodyContent::Form(_) => format!("    body: types::{}", operation_type(api, operation, "Form")),
             BodyContent::Bytes => "    body: the bytes as they are".into(),
+            BodyContent::Multipart => "    body: the parts as they come, of which nothing is checked".into(),
         });
         if body.raw {
             lines.push("    raw: the exact bytes of the body".into());

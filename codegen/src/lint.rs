@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 
 use crate::Problem;
 use crate::emit::operation_prefix;
-use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition};
+use crate::model::{Api, BodyContent, Field, Operation, RequestBody, Shape, Tagging, Type, TypeDefinition};
 use crate::read::PARAMETER;
 
 /// Checks the whole; returns everything that cannot be generated.
@@ -55,6 +55,16 @@ pub fn check(api: &Api) -> Vec<Problem> {
 pub fn client(api: &Api) -> Vec<Problem> {
     let mut found = Vec::new();
     for operation in &api.operations {
+        if let Some(RequestBody {
+            content: BodyContent::Multipart,
+            ..
+        }) = &operation.body
+        {
+            let reason = "for a client, `multipart/form-data` is not supported: progenitor sends no parts; generate the \
+                          client with `--skip-unsupported`";
+            let pointer = format!("{}/requestBody", operation.pointer);
+            found.push(Problem::refused(&pointer, reason));
+        }
         let parameters = [
             &operation.path_parameters,
             &operation.query_parameters,
@@ -175,13 +185,13 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
         Some(BodyContent::Form(form)) => form.fields.as_slice(),
         _ => &[],
     };
-    if let Some(field) = form.iter().find(|field| !is_text(&field.ty, types, 0)) {
+    if let Some(field) = form.iter().find(|field| !is_parameter(&field.ty, types)) {
         let reason = "a form's member must be what a parameter may be: text, a number, a boolean, a time, a day, a UUID, \
-                      an enumeration or a `oneOf` of such";
+                      an enumeration, a `oneOf` of such or a list of such";
         return Err(Problem::refused(&field.pointer, reason));
     }
     for field in all.into_iter().flatten() {
-        if matches!(field.ty, Type::Named(_)) && !is_text(&field.ty, types, 0) {
+        if matches!(field.ty, Type::Named(_) | Type::Array { .. }) && !is_parameter(&field.ty, types) {
             return Err(Problem::refused(&field.pointer, PARAMETER));
         }
     }
@@ -192,6 +202,26 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
         }
     }
     Ok(())
+}
+
+/// Whether a parameter can be of this type: a value that is a text, or a list of such.
+fn is_parameter(ty: &Type, types: &BTreeMap<String, &TypeDefinition>) -> bool {
+    match list_items(ty, types, 0) {
+        Some(items) => is_text(items, types, 0),
+        None => is_text(ty, types, 0),
+    }
+}
+
+/// The type of the items, where it is a list.
+fn list_items<'t>(ty: &'t Type, types: &BTreeMap<String, &'t TypeDefinition>, depth: usize) -> Option<&'t Type> {
+    match ty {
+        Type::Array { items, .. } => Some(items),
+        Type::Named(ident) if depth < 32 => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
+            Some(Shape::Newtype(inner)) => list_items(inner, types, depth + 1),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Whether a value can stand in a parameter.

@@ -98,7 +98,7 @@ fn defects_generate_what_is_kept() {
 }
 
 #[test]
-fn every_fixture_is_also_a_table_of_functions_but_for_websockets() {
+fn every_fixture_is_also_a_table_of_functions_but_for_websockets_and_parts() {
     let mut refused = Vec::new();
     for path in documents("positive", "yaml") {
         let document = load::from_file(&path).unwrap();
@@ -108,16 +108,16 @@ fn every_fixture_is_also_a_table_of_functions_but_for_websockets() {
             Err(problem) => refused.push(format!("{}: {problem}", name(&path))),
         }
     }
+    let websocket = "a websocket takes over the connection, which only Dropshot's server hands out";
+    let parts = "parts are read by Dropshot's own extractor, which only its server hands out";
+    let expected = [
+        ("answers: #/paths/~1changes~1{id}/get", websocket),
+        ("names_of_generated_code: #/paths/~1upgrade/get", websocket),
+        ("parts: #/paths/~1photos/post", parts),
+    ];
     assert_eq!(
         refused,
-        [
-            "answers: #/paths/~1changes~1{id}/get",
-            "names_of_generated_code: #/paths/~1upgrade/get"
-        ]
-        .map(|place| format!(
-            "{place}: a websocket takes over the connection, which only Dropshot's server hands out; generate without \
-             `--dispatch calls`"
-        ))
+        expected.map(|(place, why)| format!("{place}: {why}; generate without `--dispatch calls`"))
     );
 }
 

@@ -79,12 +79,14 @@ fn everything_is_refused_at_once_and_nothing_twice() {
     let expected = [
         "#/info/version: not a valid OpenAPI 3.0 document: must be text: put it in quotes",
         "#/paths/~1pets/get/parameters/0/in: a parameter in `cookie` is not supported; use path, query or header",
-        "#/paths/~1pets/get/parameters/1/style: `style` is not supported on a parameter; values are plain text",
+        "#/paths/~1pets/get/parameters/1/style: `style: deepObject` is not supported here; use `form`, or for a list in a \
+         query `spaceDelimited` or `pipeDelimited` with `explode: false`",
         "#/paths/~1pets/get/responses/2XX: `2XX`: name each status; of ranges, only `4XX` and `5XX` are supported",
         "#/paths/~1pets/trace: Dropshot serves no TRACE; leave the operation out",
         "#/paths/~1pets~1{id}/put: operationId `read_pet` is already used at #/paths/~1pets~1{id}/get; each operation \
          needs its own",
-        "#/paths/~1pets~1{id}/put/requestBody: Dropshot has no optional bodies: write `required: true`",
+        "#/paths/~1pets~1{id}/put/requestBody/content/application~1xml: a body of `application/xml` is not supported; use \
+         JSON, a form, parts or `application/octet-stream`",
         "#/components/parameters/Shared/in: a parameter in `cookie` is not supported; use path, query or header",
         "#/components/schemas/Pet/properties/kind: a string of format `binary` is not supported here; \
          leave the format out and state a `pattern`",

@@ -16,7 +16,7 @@ use crate::json::{self, JsonRefusal};
 pub struct Request {
     /// The path's variables, by the names that the template gives them.
     pub variables: Vec<(&'static str, String)>,
-    /// The query's parameters, decoded, each name once.
+    /// The query's parameters, decoded; each name once, but for lists.
     pub query: Vec<(String, String)>,
     /// The headers.
     pub headers: HeaderMap,
@@ -81,6 +81,16 @@ pub fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     )
 }
 
+/// Reads the query's parameters, of which some are lists: their names occur once for each item.
+///
+/// # Errors
+/// For a parameter that is missing or not what the document says.
+pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(&request.query);
+    serde_html_form::from_str(&query.finish()).map_err(|error| Refusal::Parameter(error.to_string()))
+}
+
 /// Reads header parameters. A value that is no text is passed over, as Dropshot does.
 ///
 /// # Errors
@@ -103,7 +113,18 @@ pub fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     json::read(&request.body).map_err(Refusal::Body)
 }
 
-/// Reads a form, as parameters are read.
+/// Reads a JSON body that may be left out: no bytes are none.
+///
+/// # Errors
+/// As [`body`]'s.
+pub fn optional_body<T: DeserializeOwned>(request: &Request) -> Result<Option<T>, Refusal> {
+    match request.body.is_empty() {
+        true => Ok(None),
+        false => body(request).map(Some),
+    }
+}
+
+/// Reads a form, as parameters are read; of lists among its members, the name occurs once for each item.
 ///
 /// # Errors
 /// For another media type, and for a member that is missing or not what the document says.
@@ -118,8 +139,7 @@ pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
         let message = format!("the body must be a form; send the header Content-Type: {FORM}");
         return Err(Refusal::Parameter(message));
     }
-    let members: Vec<_> = url::form_urlencoded::parse(&request.body).collect();
-    parameters(members.iter().map(|(name, value)| (name.as_ref(), value.as_ref())))
+    serde_html_form::from_bytes(&request.body).map_err(|error| Refusal::Parameter(error.to_string()))
 }
 
 fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {

@@ -37,16 +37,55 @@ where
         request: Request<Body>,
     ) -> Result<Self, HttpError> {
         let bytes = UntypedBody::from_request(context, request).await?;
-        is_json(context.request.headers())?;
-        match json::read(bytes.as_bytes()) {
-            Ok(inner) => Ok(JsonBody { inner }),
-            Err(refusal) => Err(refused(format!("unable to parse JSON body: {refusal}"))),
-        }
+        let inner = read(context.request.headers(), bytes.as_bytes())?;
+        Ok(JsonBody { inner })
     }
 
     fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
         <TypedBody<T> as ExclusiveExtractor>::metadata(content_type)
     }
+}
+
+/// A body that may be left out: none, or one that [`JsonBody`] reads.
+///
+/// In the emitted document it is required: Dropshot knows no other bodies.
+#[derive(Debug)]
+pub struct OptionalJsonBody<T> {
+    inner: Option<T>,
+}
+
+impl<T> OptionalJsonBody<T> {
+    /// The value, if there was a body.
+    pub fn into_inner(self) -> Option<T> {
+        self.inner
+    }
+}
+
+#[async_trait]
+impl<T> ExclusiveExtractor for OptionalJsonBody<T>
+where
+    T: JsonSchema + DeserializeOwned + Send + Sync + 'static,
+{
+    async fn from_request<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: Request<Body>,
+    ) -> Result<Self, HttpError> {
+        let bytes = UntypedBody::from_request(context, request).await?;
+        if bytes.as_bytes().is_empty() {
+            return Ok(OptionalJsonBody { inner: None });
+        }
+        let inner = Some(read(context.request.headers(), bytes.as_bytes())?);
+        Ok(OptionalJsonBody { inner })
+    }
+
+    fn metadata(content_type: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        <TypedBody<T> as ExclusiveExtractor>::metadata(content_type)
+    }
+}
+
+fn read<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, HttpError> {
+    is_json(headers)?;
+    json::read(bytes).map_err(|refusal| refused(format!("unable to parse JSON body: {refusal}")))
 }
 
 /// Refuses another content type than JSON; none at all is taken for JSON, as Dropshot does.

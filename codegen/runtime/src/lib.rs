@@ -13,6 +13,7 @@ pub mod failure;
 pub mod format;
 pub mod json;
 pub mod json_body;
+pub mod lists;
 pub mod param;
 pub mod pattern;
 pub mod response;
@@ -24,7 +25,8 @@ pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
 pub use failure::Failure;
 pub use format::Format;
-pub use json_body::JsonBody;
+pub use json_body::{JsonBody, OptionalJsonBody};
+pub use lists::{ListForm, ListQuery};
 pub use pattern::Pattern;
 pub use rules::{ArrayRules, MapRules, NumberRules, StringRules};
 

@@ -1,12 +1,15 @@
 //! Deserialisers for path, query and header parameters: values arrive as text, and messages name the parameter.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::de::Error as _;
+use serde::de::value::{Error as TextError, StrDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::{Multiple, NumberRules, StringRules, not_among, shown};
+use crate::rules::{ArrayRules, Multiple, NumberRules, StringRules, not_among, shown};
+use crate::unions::read_text;
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     String::deserialize(deserializer)
@@ -118,6 +121,51 @@ pub fn one_of<'de, D: Deserializer<'de>, T>(
 ) -> Result<T, D::Error> {
     let value = text(d)?;
     parse(&value).ok_or_else(|| D::Error::custom(format!("{name}: {}", not_among(values, &value))))
+}
+
+/// How a list is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Its name occurs once for each item; whoever hands the texts out gathers them.
+    Repeated,
+    /// The items stand in one text, this between them; an empty text has none.
+    Separated(char),
+}
+
+/// A list within its rules, each of whose items `read` reads.
+///
+/// # Errors
+/// A message that names the parameter and the bound, or the item by its index.
+pub fn list<'de, D: Deserializer<'de>, T: std::fmt::Debug>(
+    d: D,
+    name: &str,
+    style: List,
+    rules: ArrayRules,
+    read: impl Fn(StrDeserializer<'_, TextError>) -> Result<T, TextError>,
+) -> Result<Vec<T>, D::Error> {
+    let refused = |problem: String| D::Error::custom(format!("{name}: {problem}"));
+    let texts: Vec<String> = match style {
+        List::Repeated => Vec::deserialize(d)?,
+        List::Separated(by) => match text(d)? {
+            whole if whole.is_empty() => Vec::new(),
+            whole => whole.split(by).map(str::to_string).collect(),
+        },
+    };
+    rules.check(texts.len()).map_err(refused)?;
+    let mut items = Vec::with_capacity(texts.len());
+    let mut seen = HashSet::new();
+    for (index, text) in texts.iter().enumerate() {
+        let item = read_text(text, name, &read).map_err(|problem| refused(format!("[{index}]: {problem}")))?;
+        // Values that are the same are shown the same, however they were written.
+        if rules.unique_items && !seen.insert(format!("{item:?}")) {
+            return Err(refused(format!(
+                "[{index}]: must not be there twice, is {}",
+                shown(text)
+            )));
+        }
+        items.push(item);
+    }
+    Ok(items)
 }
 
 /// A value of one of several types, which `read` tries.

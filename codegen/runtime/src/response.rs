@@ -1,11 +1,16 @@
 //! What generated response types share.
 
+use std::marker::PhantomData;
+
 use dropshot::{
-    ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseFound, HttpResponseOk, WebsocketEndpointResult,
+    ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk,
+    HttpResponseUpdatedNoContent, WebsocketEndpointResult,
 };
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
-use serde::Serialize;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Serialize, Serializer};
 
 /// What a handler has once it has accepted a websocket: the value of `WebsocketUpgrade::handle`.
 ///
@@ -31,9 +36,39 @@ pub fn websocket_metadata(description: &str) -> ApiEndpointResponse {
     )
 }
 
-/// What Dropshot's document says of a redirection: that it has a `Location`.
-pub fn redirect_metadata(status: StatusCode, description: &str) -> ApiEndpointResponse {
-    described(HttpResponseFound::response_metadata(), status, description)
+/// The headers that a response declares.
+pub trait DeclaredHeaders: Send + Sync + 'static {
+    /// The schema of an object with a member for each.
+    const SCHEMA: &'static str;
+}
+
+/// The metadata with the headers of `H`, as Dropshot's document has them.
+pub fn with_headers<H: DeclaredHeaders>(metadata: ApiEndpointResponse) -> ApiEndpointResponse {
+    // A header's schema, too, has a holder that cannot be named outside Dropshot.
+    type Any<H> = HttpResponseHeaders<HttpResponseUpdatedNoContent, OfHeaders<H>>;
+    ApiEndpointResponse {
+        headers: <Any<H> as HttpResponse>::response_metadata().headers,
+        ..metadata
+    }
+}
+
+/// What Dropshot asks for the headers' schema.
+struct OfHeaders<H>(PhantomData<H>);
+
+impl<H> Serialize for OfHeaders<H> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<H: DeclaredHeaders> JsonSchema for OfHeaders<H> {
+    fn schema_name() -> String {
+        "Headers".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        crate::schema::embedded(H::SCHEMA)
+    }
 }
 
 /// What Dropshot's document says of a response that the handler builds as a whole: nothing but that there is one.
@@ -67,7 +102,7 @@ pub fn json_as<T: Serialize>(
     headers: &[(&'static str, Option<String>)],
 ) -> Result<Response<Body>, HttpError> {
     let bytes = serde_json::to_vec(body).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-    with_headers(status, Some(content_type), Body::from(bytes), headers)
+    built(status, Some(content_type), Body::from(bytes), headers)
 }
 
 /// Builds a response of bytes, or an empty one (no `content_type`).
@@ -80,10 +115,10 @@ pub fn bytes(
     body: Body,
     headers: &[(&'static str, Option<String>)],
 ) -> Result<Response<Body>, HttpError> {
-    with_headers(status, content_type, body, headers)
+    built(status, content_type, body, headers)
 }
 
-fn with_headers(
+fn built(
     status: StatusCode,
     content_type: Option<&'static str>,
     body: Body,

@@ -49,8 +49,12 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
         &[
             "codegen_runtime::Failure",
             "codegen_runtime::JsonBody",
+            "codegen_runtime::ListForm",
+            "codegen_runtime::ListQuery",
+            "codegen_runtime::OptionalJsonBody",
             "dropshot::EndpointTagPolicy",
             "dropshot::Header",
+            "dropshot::MultipartBody",
             "dropshot::Path",
             "dropshot::Query",
             "dropshot::RequestContext",
@@ -73,7 +77,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
 
 /// Operations without parameters, bodies and errors of their own name no type of the document.
 pub(super) fn types_import(api: &Api) -> TokenStream {
-    let names_types = |operation: &Operation| !arguments(operation).is_empty() || api.failure(operation).is_some();
+    let names_types = |operation: &Operation| !arguments(operation, api).is_empty() || api.failure(operation).is_some();
     if api.operations.iter().any(names_types) {
         quote! { use super::types::*; }
     } else {
@@ -89,9 +93,14 @@ fn method(operation: &Operation, api: &Api) -> TokenStream {
     let tags = &operation.tags;
     let deprecated = operation.deprecated.then(|| quote! { deprecated = true, });
     let about = docs(&operation.docs);
-    let is_form = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Form(_)));
-    let content_type = is_form.then(|| quote! { content_type = "application/x-www-form-urlencoded", });
-    let arguments = arguments(operation).into_iter().map(|(name, ty)| quote! { #name: #ty });
+    let content_type = match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Form(_)) => quote! { content_type = "application/x-www-form-urlencoded", },
+        Some(BodyContent::Multipart) => quote! { content_type = "multipart/form-data", },
+        _ => quote! {},
+    };
+    let arguments = arguments(operation, api)
+        .into_iter()
+        .map(|(name, ty)| quote! { #name: #ty });
     let response = derived(&operation.id, "Response");
     let error = error_type(api, operation);
     quote! {
@@ -105,7 +114,7 @@ fn method(operation: &Operation, api: &Api) -> TokenStream {
 }
 
 /// The extractors of an operation, in Dropshot's order.
-pub(super) fn arguments(operation: &Operation) -> Vec<(TokenStream, TokenStream)> {
+pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, TokenStream)> {
     let mut all = Vec::new();
     let mut parameters = |fields: &[crate::model::Field], name: TokenStream, extractor: TokenStream, suffix: &str| {
         if !fields.is_empty() {
@@ -114,22 +123,37 @@ pub(super) fn arguments(operation: &Operation) -> Vec<(TokenStream, TokenStream)
         }
     };
     parameters(&operation.path_parameters, quote! { path }, quote! { Path }, "Path");
-    parameters(&operation.query_parameters, quote! { query }, quote! { Query }, "Query");
+    let query = match api.has_repeated(&operation.query_parameters) {
+        true => quote! { ListQuery },
+        false => quote! { Query },
+    };
+    parameters(&operation.query_parameters, quote! { query }, query, "Query");
     parameters(
         &operation.header_parameters,
         quote! { headers },
         quote! { Header },
         "Headers",
     );
-    match operation.body.as_ref().map(|body| &body.content) {
-        Some(BodyContent::Json(ident)) => all.push((quote! { body }, quote! { JsonBody<#ident> })),
-        Some(BodyContent::Form(_)) => {
-            let ty = derived(&operation.id, "Form");
-            all.push((quote! { body }, quote! { TypedBody<#ty> }));
+    let ty = match &operation.body {
+        None if operation.websocket => {
+            all.push((quote! { upgrade }, quote! { WebsocketUpgrade }));
+            return all;
         }
-        Some(BodyContent::Bytes) => all.push((quote! { body }, quote! { UntypedBody })),
-        None if operation.websocket => all.push((quote! { upgrade }, quote! { WebsocketUpgrade })),
-        None => {}
-    }
+        None => return all,
+        Some(body) => match &body.content {
+            BodyContent::Json(ident) if body.optional => quote! { OptionalJsonBody<#ident> },
+            BodyContent::Json(ident) => quote! { JsonBody<#ident> },
+            BodyContent::Form(form) => {
+                let ty = derived(&operation.id, "Form");
+                match api.has_repeated(&form.fields) {
+                    true => quote! { ListForm<#ty> },
+                    false => quote! { TypedBody<#ty> },
+                }
+            }
+            BodyContent::Bytes => quote! { UntypedBody },
+            BodyContent::Multipart => quote! { MultipartBody },
+        },
+    };
+    all.push((quote! { body }, ty));
     all
 }

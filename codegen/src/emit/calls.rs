@@ -15,6 +15,17 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
              `--dispatch calls`",
         ));
     }
+    let takes_parts = |operation: &&Operation| {
+        let content = operation.body.as_ref().map(|body| &body.content);
+        matches!(content, Some(BodyContent::Multipart))
+    };
+    if let Some(operation) = all.operations.iter().find(takes_parts) {
+        return Err(Problem::refused(
+            &operation.pointer,
+            "parts are read by Dropshot's own extractor, which only its server hands out; generate without \
+             `--dispatch calls`",
+        ));
+    }
     let rows = all.operations.iter().enumerate().map(|(index, operation)| {
         let name = &operation.ident;
         quote! {
@@ -69,14 +80,16 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
 fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let about = format!(" `{}`", operation.id);
-    let mut values: Vec<TokenStream> = api::arguments(operation)
+    let mut values: Vec<TokenStream> = api::arguments(operation, all)
         .iter()
         .map(|(name, _)| match (name.to_string().as_str(), &operation.body) {
             ("path", _) => quote! { call::path(request)? },
+            ("query", _) if all.has_repeated(&operation.query_parameters) => quote! { call::list_query(request)? },
             ("query", _) => quote! { call::query(request)? },
             ("headers", _) => quote! { call::headers(request)? },
             (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
             (_, Some(body)) if matches!(body.content, BodyContent::Form(_)) => quote! { call::form(request)? },
+            (_, Some(body)) if body.optional => quote! { call::optional_body(request)? },
             _ => quote! { call::body(request)? },
         })
         .collect();

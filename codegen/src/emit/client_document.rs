@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 
 use super::operation_prefix;
 use crate::load::Document;
-use crate::model::{Api, Operation, TypeDefinition};
+use crate::model::{Api, ListStyle, Operation, TypeDefinition};
 use crate::{Problem, lint};
 
 /// What progenitor's client has functions for itself.
@@ -34,6 +34,7 @@ pub(super) fn openapi(document: &Document, api: &Api) -> Result<OpenAPI, Problem
     for operation in &api.operations {
         named(&mut value, operation, api);
         responses(&mut value, operation);
+        lists(&mut value, operation, api);
     }
     for definition in lint::hold_themselves(api) {
         extracted(&mut value, definition);
@@ -75,6 +76,27 @@ fn extracted(document: &mut Value, definition: &TypeDefinition) {
     let name = component(document, definition.ident.unraw().to_string(), schema);
     if let Some(place) = document.pointer_mut(at) {
         *place = json!({ "$ref": format!("#/components/schemas/{name}") });
+    }
+}
+
+/// progenitor writes a list's name for each item: one that is written otherwise is the text that its caller writes.
+fn lists(document: &mut Value, operation: &Operation, api: &Api) {
+    let parameters = [
+        &operation.path_parameters,
+        &operation.query_parameters,
+        &operation.header_parameters,
+    ];
+    for field in parameters.into_iter().flatten() {
+        if field.list == Some(ListStyle::Repeated) || !api.is_list(&field.ty) {
+            continue;
+        }
+        let at = field.pointer.trim_start_matches('#');
+        let around = at.strip_suffix("/schema").unwrap_or(at);
+        if let Some(parameter) = document.pointer_mut(around).and_then(Value::as_object_mut) {
+            parameter.shift_remove("style");
+            parameter.shift_remove("explode");
+            parameter.insert("schema".into(), json!({ "type": "string" }));
+        }
     }
 }
 

@@ -30,9 +30,13 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
         &[
             "codegen_runtime::Failure",
             "codegen_runtime::JsonBody",
+            "codegen_runtime::ListForm",
+            "codegen_runtime::ListQuery",
+            "codegen_runtime::OptionalJsonBody",
             "dropshot::ApiDescription",
             "dropshot::ApiDescriptionBuildErrors",
             "dropshot::Header",
+            "dropshot::MultipartBody",
             "dropshot::Path",
             "dropshot::Query",
             "dropshot::RequestContext",
@@ -59,9 +63,10 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
 fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let response = derived(&operation.id, "Response");
-    let arguments = api::arguments(operation);
+    let arguments = api::arguments(operation, all);
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
-    let is_bytes = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Bytes));
+    let is_bytes =
+        matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Bytes | BodyContent::Multipart));
     let mut values: Vec<TokenStream> = arguments
         .iter()
         .map(|(name, _)| match name.to_string().as_str() {

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 
 use super::fields::{integer, rust_type};
 use super::unions;
-use crate::model::{Api, Field, IntegerKind, MapRules, Shape, StringRules, Type};
+use crate::model::{Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Type};
 
 /// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
 /// `helpers` gets the types that read items and values under rules of their own.
@@ -89,8 +89,11 @@ fn array(items: &Type, rules: &ArrayRules, prefix: &str, helpers: &mut Vec<Token
     if helper.is_none() && *rules == ArrayRules::NONE {
         return None;
     }
-    let stated = [count("min_items", rules.min_items), count("max_items", rules.max_items)];
-    let stated = with_none(quote! { ArrayRules }, &stated);
+    let counts = ArrayRules {
+        unique_items: false,
+        ..*rules
+    };
+    let stated = array_rules(&counts);
     let read = match helper {
         None => quote! { body::array(deserializer, #stated) },
         Some(helper) => quote! {
@@ -105,6 +108,15 @@ fn array(items: &Type, rules: &ArrayRules, prefix: &str, helpers: &mut Vec<Token
         }
         false => read,
     })
+}
+
+fn array_rules(rules: &ArrayRules) -> TokenStream {
+    let stated = [
+        count("min_items", rules.min_items),
+        count("max_items", rules.max_items),
+        rules.unique_items.then(|| quote! { unique_items: true }),
+    ];
+    with_none(quote! { ArrayRules }, &stated)
 }
 
 /// A type that reads one item or value under its rules; `None` where the value's own type does.
@@ -127,7 +139,8 @@ pub(super) fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> O
 
 /// The body of the function that reads a parameter, with `deserializer` in scope.
 pub(super) fn parameter(field: &Field, api: &Api) -> TokenStream {
-    let read = text(&field.ty, &field.name, api);
+    let style = field.list.unwrap_or(ListStyle::Separated(','));
+    let read = text(&field.ty, &field.name, style, api);
     if field.is_option() {
         quote! { #read.map(Some) }
     } else {
@@ -135,7 +148,7 @@ pub(super) fn parameter(field: &Field, api: &Api) -> TokenStream {
     }
 }
 
-fn text(ty: &Type, name: &str, api: &Api) -> TokenStream {
+fn text(ty: &Type, name: &str, style: ListStyle, api: &Api) -> TokenStream {
     match ty {
         Type::Boolean => quote! { param::boolean(deserializer, #name) },
         Type::Integer { kind, rules } => {
@@ -149,14 +162,23 @@ fn text(ty: &Type, name: &str, api: &Api) -> TokenStream {
         Type::DateTime => quote! { param::date_time(deserializer, #name) },
         Type::Date => quote! { param::date(deserializer, #name) },
         Type::Uuid => quote! { param::uuid(deserializer, #name) },
+        Type::Array { items, rules } => {
+            let style = match style {
+                ListStyle::Repeated => quote! { param::List::Repeated },
+                ListStyle::Separated(by) => quote! { param::List::Separated(#by) },
+            };
+            let rules = array_rules(rules);
+            let read = text(items, name, ListStyle::Repeated, api);
+            quote! { param::list(deserializer, #name, #style, #rules, |deserializer| #read) }
+        }
         Type::Named(ident) => {
             let definition = api.types.iter().find(|definition| definition.ident == *ident);
             match definition.map(|definition| &definition.shape) {
                 Some(Shape::Newtype(inner)) => {
-                    let read = text(inner, name, api);
+                    let read = text(inner, name, style, api);
                     quote! { #read.map(#ident) }
                 }
-                Some(Shape::Union(union)) => unions::parameter(ident, union, name, |ty| text(ty, name, api)),
+                Some(Shape::Union(union)) => unions::parameter(ident, union, name, |ty| text(ty, name, style, api)),
                 _ => quote! { param::one_of(deserializer, #name, #ident::VALUES, #ident::parse) },
             }
         }

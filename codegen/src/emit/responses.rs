@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use serde_json::{Map, json};
 
 use super::{derived, docs, status};
 use crate::model::{Api, Operation, ResponseContent, Success};
@@ -49,12 +50,12 @@ fn response(operation: &Operation) -> TokenStream {
             None => format!("A response that the handler builds as a whole. {}", success.description),
         });
         let body = body_type(success);
-        if success.headers.is_empty() {
+        if success.handlers().is_empty() {
             let fields = body.map(|body| quote! { (#body) });
             return quote! { #about #variant #fields };
         }
         let body = body.map(|body| quote! { #[doc = " The body."] body: #body, });
-        let headers = success.headers.iter().map(|header| {
+        let headers = success.handlers().into_iter().map(|header| {
             let field = &header.ident;
             let about = docs(&format!("Header `{}`: {}", header.name, header.docs));
             let ty = if header.required {
@@ -77,16 +78,14 @@ fn response(operation: &Operation) -> TokenStream {
     let metadata = operation.successes.first().map(|first| {
         let status = first.status.map(status);
         let description = &first.description;
-        match &first.content {
-            ResponseContent::Empty if is_redirect(first) => {
-                quote! { response::redirect_metadata(#status, #description) }
-            }
+        let metadata = match &first.content {
             ResponseContent::Whole => quote! { response::whole_metadata(#description) },
             ResponseContent::Upgraded => quote! { response::websocket_metadata(#description) },
             ResponseContent::Json(ty, _) => quote! { response::json_metadata::<#ty>(#status, #description) },
             ResponseContent::Bytes(_) => quote! { response::bytes_metadata(#status, #description) },
             ResponseContent::Empty => quote! { response::empty_metadata(#status, #description) },
-        }
+        };
+        with_headers(metadata, first)
     });
     quote! {
         #about
@@ -108,10 +107,32 @@ fn response(operation: &Operation) -> TokenStream {
     }
 }
 
-fn is_redirect(success: &Success) -> bool {
-    let is_location = |name: &str| name.eq_ignore_ascii_case("location");
-    success.status.is_some_and(|status| (300..400).contains(&status))
-        && success.headers.iter().any(|header| is_location(&header.name))
+/// The metadata with the headers that the document declares.
+fn with_headers(metadata: TokenStream, success: &Success) -> TokenStream {
+    if success.headers.is_empty() {
+        return metadata;
+    }
+    let mut properties = Map::new();
+    for header in &success.headers {
+        let mut schema = header.schema.clone();
+        if !header.docs.is_empty() && schema.is_object() {
+            schema["description"] = header.docs.clone().into();
+        }
+        properties.insert(header.name.clone(), schema);
+    }
+    let required = success.headers.iter().filter(|header| header.required);
+    let required: Vec<&String> = required.map(|header| &header.name).collect();
+    let schema = json!({ "type": "object", "properties": properties, "required": required }).to_string();
+    // The document's types have no underscore in their names.
+    quote! {
+        enum Headers_ {}
+
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = #schema;
+        }
+
+        response::with_headers::<Headers_>(#metadata)
+    }
 }
 
 fn body_type(success: &Success) -> Option<TokenStream> {
@@ -127,8 +148,9 @@ fn body_type(success: &Success) -> Option<TokenStream> {
 fn result(success: &Success) -> TokenStream {
     let variant = variant(success);
     let status = success.status.map(status);
-    let fields: Vec<_> = success.headers.iter().map(|header| &header.ident).collect();
-    let headers = success.headers.iter().map(|header| {
+    let handlers = success.handlers();
+    let fields: Vec<_> = handlers.iter().map(|header| &header.ident).collect();
+    let headers = handlers.iter().map(|header| {
         let field = &header.ident;
         let wire = header.name.to_lowercase();
         if header.required {
@@ -138,7 +160,7 @@ fn result(success: &Success) -> TokenStream {
         }
     });
     let headers = quote! { &[#(#headers),*] };
-    let pattern = match (success.headers.is_empty(), &success.content) {
+    let pattern = match (handlers.is_empty(), &success.content) {
         (true, ResponseContent::Empty) => quote! { #variant },
         (true, _) => quote! { #variant(body) },
         (false, ResponseContent::Empty) => quote! { #variant { #(#fields),* } },

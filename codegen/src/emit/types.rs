@@ -210,8 +210,13 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
             let schema = schema_tokens(
                 &ident,
                 &ident.to_string(),
-                &parameters_schema(parameters, operation.pagination.as_ref().filter(|_| what == "query")),
-                &referred(parameters, api),
+                &parameters_schema(
+                    parameters,
+                    what == "header",
+                    api,
+                    operation.pagination.as_ref().filter(|_| what == "query"),
+                ),
+                &referred(parameters, what == "header", api),
                 false,
             );
             quote! {
@@ -246,25 +251,27 @@ fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
     }
 }
 
-fn referred(parameters: &[Field], api: &Api) -> Vec<Ident> {
-    let mut all = Vec::new();
-    let is_inline = |ident: &Ident| api.types.iter().any(|it| it.inline && it.ident == *ident);
-    for parameter in parameters {
-        if let Type::Named(ident) = &parameter.ty
-            && !all.contains(ident)
-            && !is_inline(ident)
-        {
-            all.push(ident.clone());
-        }
+fn referred(parameters: &[Field], is_header: bool, api: &Api) -> Vec<Ident> {
+    let mut all = BTreeSet::new();
+    for parameter in parameters
+        .iter()
+        .filter(|parameter| is_header || !api.is_list(&parameter.ty))
+    {
+        parameter.ty.mentioned(&mut all);
     }
-    all
+    all.retain(|ident| !api.types.iter().any(|it| it.inline && it.ident == *ident));
+    all.into_iter().collect()
 }
 
-fn parameters_schema(parameters: &[Field], pagination: Option<&Value>) -> Value {
+fn parameters_schema(parameters: &[Field], is_header: bool, api: &Api, pagination: Option<&Value>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in parameters {
         let mut schema = parameter.schema.clone();
+        if !is_header && api.is_list(&parameter.ty) {
+            // Dropshot takes only scalars in path and query: in its document, a list is the text that it is written in.
+            schema = json!({ "type": "string" });
+        }
         if schema.get("$ref").is_some() {
             schema = json!({ "allOf": [schema] });
         }

@@ -24,6 +24,8 @@ pub struct Field {
     pub default: Option<Value>,
     /// `deprecated`
     pub deprecated: bool,
+    /// How a list is written, where it is a parameter.
+    pub list: Option<ListStyle>,
     /// `readOnly` or `writeOnly`
     pub one_way: Option<OneWay>,
     /// Whether its type also travels the way that the member does not go.
@@ -32,6 +34,15 @@ pub struct Field {
     pub schema: Value,
     /// The place, for refusals.
     pub pointer: String,
+}
+
+/// How a parameter writes a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListStyle {
+    /// The name occurs once for each item (`style: form` with `explode`, a query's own way).
+    Repeated,
+    /// The items stand in one text, this between them.
+    Separated(char),
 }
 
 /// Which way a member goes.

@@ -8,7 +8,7 @@ mod types;
 mod values;
 
 pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Variant};
-pub use field::{Field, OneWay};
+pub use field::{Field, ListStyle, OneWay};
 pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success};
 pub use security::{Requirement, SecurityKind, SecurityScheme};
 pub use types::{Others, Shape, Struct, TypeDefinition};
@@ -60,6 +60,24 @@ pub struct ErrorCode {
 }
 
 impl Api {
+    /// Whether values of the type are lists.
+    pub fn is_list(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Array { .. } => true,
+            Type::Named(ident) => {
+                let definition = self.types.iter().find(|definition| definition.ident == *ident);
+                matches!(definition.map(|it| &it.shape), Some(Shape::Newtype(inner)) if self.is_list(inner))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether one of the parameters is a list whose items each have its name.
+    pub fn has_repeated(&self, fields: &[Field]) -> bool {
+        let repeated = |field: &&Field| field.list == Some(ListStyle::Repeated);
+        fields.iter().filter(repeated).any(|field| self.is_list(&field.ty))
+    }
+
     /// The type of an operation's error bodies, where the document has several: an operation's errors then are of their
     /// own kind, `codegen_runtime::Failure`. With one for all, `ApiError` is it.
     pub fn failure<'a>(&self, operation: &'a Operation) -> Option<&'a Ident> {

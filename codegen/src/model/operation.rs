@@ -59,6 +59,8 @@ pub struct RequestBody {
     pub content: BodyContent,
     /// `x-raw-body`: the handler is also given the exact bytes.
     pub raw: bool,
+    /// Whether a request may go without it.
+    pub optional: bool,
 }
 
 /// What a request body holds.
@@ -70,6 +72,8 @@ pub enum BodyContent {
     Form(Form),
     /// Bytes as they are.
     Bytes,
+    /// Parts (`multipart/form-data`), which the handler reads.
+    Multipart,
 }
 
 /// A form, whose members arrive as parameters do.
@@ -98,8 +102,15 @@ pub struct Success {
     pub description: String,
     /// What it holds.
     pub content: ResponseContent,
-    /// Headers that the handler supplies.
+    /// Its headers.
     pub headers: Vec<ResponseHeader>,
+}
+
+impl Success {
+    /// The headers that the handler supplies.
+    pub fn handlers(&self) -> Vec<&ResponseHeader> {
+        self.headers.iter().filter(|header| !header.is_supplied).collect()
+    }
 }
 
 /// A header of a response.
@@ -113,6 +124,10 @@ pub struct ResponseHeader {
     pub docs: String,
     /// `required`
     pub required: bool,
+    /// The schema, as embedded.
+    pub schema: Value,
+    /// Whether something before the handler sets it (`x-supplied-by`): the handler has no part in it.
+    pub is_supplied: bool,
 }
 
 /// What a success response holds.

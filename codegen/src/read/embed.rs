@@ -40,6 +40,29 @@ pub fn embedded(schema: &Value) -> Value {
     }
 }
 
+/// The schema with those that it refers to in their places: it stands where no others come with it.
+///
+/// # Errors
+/// When a reference leads nowhere, or in a circle.
+pub fn alone(node: &Node<'_>, depth: usize) -> Result<Value, Problem> {
+    if depth > DEEPEST {
+        return Err(node.refuse("what refers to itself has no end here; state the type in place"));
+    }
+    if node.get("$ref").is_some() {
+        return alone(&node.resolved()?, depth + 1);
+    }
+    let mut whole = embedded(node.value());
+    if let (Some(list), Some(parts)) = (node.get("allOf"), whole.get_mut("allOf").and_then(Value::as_array_mut)) {
+        for (part, place) in parts.iter_mut().zip(list.items()?) {
+            *part = alone(&place, depth + 1)?;
+        }
+    }
+    Ok(whole)
+}
+
+/// How far references may lead: far beyond any document, but the end of a circle.
+const DEEPEST: usize = 32;
+
 fn each(properties: &Value) -> Value {
     match properties {
         Value::Object(members) => members

@@ -6,7 +6,7 @@ use super::schema::Derived;
 use super::{embed, names, object, responses, schema, security};
 use crate::Problem;
 use crate::emit::operation_prefix;
-use crate::model::{BodyContent, Field, Form, Operation, Others, RequestBody, ResponseContent, Type};
+use crate::model::{BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, Type};
 use crate::node::Node;
 
 /// Reads one operation.
@@ -114,7 +114,7 @@ pub fn unnamed(method: &str, path: &str) -> String {
 
 /// What a parameter may be.
 pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID, an \
-                             enumeration or a `oneOf` of such";
+                             enumeration, a `oneOf` of such or a list of such";
 
 fn parameters(
     path: &str,
@@ -173,21 +173,14 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
             "a parameter in `{found}` is not supported; use path, query or header"
         )));
     }
-    for key in ["style", "explode", "allowReserved", "allowEmptyValue", "content"] {
-        if let Some(place) = node.get(key) {
-            // Of a single value these say what holds anyway.
-            let usual = match location.text()? {
-                "query" => "form",
-                _ => "simple",
-            };
-            if key == "explode" || place.value() == usual || place.value() == false {
-                continue;
-            }
+    for key in ["allowReserved", "allowEmptyValue", "content"] {
+        if let Some(place) = node.get(key).filter(|place| place.value() != false) {
             return Err(place.refuse(format!(
                 "`{key}` is not supported on a parameter; values are plain text"
             )));
         }
     }
+    let list = list_style(node, location.text()?)?;
     let required = node.flag("required")?;
     if location.text()? == "path" && !required {
         return Err(node.refuse("a path parameter needs `required: true`"));
@@ -201,9 +194,9 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
         derived,
     )?;
     field.deprecated |= node.flag("deprecated")?;
+    field.list = Some(list);
     match field.ty {
-        Type::Array { .. }
-        | Type::Map { .. }
+        Type::Map { .. }
         | Type::Any
         | Type::Null
         | Type::Never
@@ -214,7 +207,34 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     }
 }
 
+/// How a list would be written; `style` of a single value must be the usual one.
+fn list_style(node: &Node<'_>, location: &str) -> Result<ListStyle, Problem> {
+    let usual = match location {
+        "query" => "form",
+        _ => "simple",
+    };
+    let explode = match node.get("explode") {
+        Some(_) => node.flag("explode")?,
+        None => location == "query",
+    };
+    let style = node.text_of("style")?.unwrap_or(usual);
+    Ok(match (style, location) {
+        ("form", "query") if explode => ListStyle::Repeated,
+        ("form", "query") | ("simple", "path" | "header") => ListStyle::Separated(','),
+        ("spaceDelimited", "query") if !explode => ListStyle::Separated(' '),
+        ("pipeDelimited", "query") if !explode => ListStyle::Separated('|'),
+        _ => {
+            let place = node.get("style").unwrap_or_else(|| node.clone());
+            return Err(place.refuse(format!(
+                "`style: {style}` is not supported here; use `{usual}`, or for a list in a query `spaceDelimited` or \
+                 `pipeDelimited` with `explode: false`"
+            )));
+        }
+    })
+}
+
 const FORM: &str = "application/x-www-form-urlencoded";
+const MULTIPART: &str = "multipart/form-data";
 
 /// A form: an object whose members are what parameters may be, which `lint` sees.
 fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Problem> {
@@ -226,7 +246,10 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
         Some(reference) => reference.trim_start_matches("#/components/schemas/").to_string(),
         None => format!("{owner}Form"),
     };
-    let object = object::object(&target, &format!("{owner}Form"), derived)?;
+    let mut object = object::object(&target, &format!("{owner}Form"), derived)?;
+    for field in &mut object.fields {
+        field.list = Some(ListStyle::Repeated);
+    }
     if let Others::Kept(field) = &object.others {
         return Err(Problem::refused(
             &field.pointer,
@@ -247,9 +270,7 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
 
 fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<RequestBody, Problem> {
     let body = node.resolved()?;
-    if !body.flag("required")? {
-        return Err(body.refuse("Dropshot has no optional bodies: write `required: true`"));
-    }
+    let optional = !body.flag("required")?;
     let raw = body.flag("x-raw-body")?;
     let content = body.need("content")?;
     let content = match content.members()?.as_slice() {
@@ -257,17 +278,50 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
             let schema = media.need("schema")?;
             BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }
-        [("application/octet-stream" | FORM, _)] if raw => {
+        [("application/octet-stream" | FORM | MULTIPART, _)] if raw => {
             return Err(body.refuse("`x-raw-body` is for JSON; a handler of other bodies has no need of it"));
+        }
+        [(FORM | MULTIPART, _)] if optional => {
+            return Err(body.refuse("Dropshot reads no form that is not there: write `required: true`"));
+        }
+        [(MULTIPART, media)] => {
+            if let Some(schema) = media.get("schema") {
+                parts(&schema.resolved()?)?;
+            }
+            BodyContent::Multipart
         }
         [(FORM, media)] => BodyContent::Form(form(&media.need("schema")?, owner, derived)?),
         [("application/octet-stream", _)] => BodyContent::Bytes,
         [(other, media)] => {
             return Err(media.refuse(format!(
-                "a body of `{other}` is not supported; use JSON, a form or `application/octet-stream`"
+                "a body of `{other}` is not supported; use JSON, a form, parts or `application/octet-stream`"
             )));
         }
         _ => return Err(content.refuse("a body needs exactly one media type")),
     };
-    Ok(RequestBody { content, raw })
+    Ok(RequestBody { content, raw, optional })
+}
+
+/// What may be said of parts, which only the handler reads: which there are and of which kind, but no rule of a value.
+fn parts(node: &Node<'_>) -> Result<(), Problem> {
+    const KINDS: [&str; 3] = ["type", "format", "items"];
+    for (key, place) in node.members()? {
+        match key {
+            "properties" => {
+                for (_, part) in place.members()? {
+                    parts(&part.resolved()?)?;
+                }
+            }
+            "items" => parts(&place.resolved()?)?,
+            "required" => {}
+            _ if KINDS.contains(&key) || key.starts_with("x-") || schema::is_annotation(key) => {}
+            _ => {
+                return Err(place.refuse(format!(
+                    "`{key}` of a part would not be checked: Dropshot hands parts to the handler as they come; leave it out, \
+                     and check it there"
+                )));
+            }
+        }
+    }
+    Ok(())
 }

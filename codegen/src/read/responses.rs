@@ -195,11 +195,9 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
     if let Some(list) = node.get("headers") {
         for (name, place) in list.members()? {
             let header = place.resolved()?;
-            if header.text_of("x-supplied-by")?.is_some() {
-                continue;
-            }
+            let is_supplied = header.text_of("x-supplied-by")?.is_some();
             let ident = names::field_name(name, &place)?;
-            if ident == "body" {
+            if ident == "body" && !is_supplied {
                 return Err(place.refuse(format!("the header `{name}` has the name of the body's field")));
             }
             headers.push(ResponseHeader {
@@ -207,12 +205,16 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
                 ident,
                 docs: schema::docs(&header)?,
                 required: header.flag("required")?,
+                schema: match header.get("schema") {
+                    Some(schema) => embed::alone(&schema, 0)?,
+                    // What it holds is written by the handler anyway.
+                    None => json!({ "type": "string" }),
+                },
+                is_supplied,
             });
         }
-        names::distinct(
-            headers.iter().map(|header| (header.name.as_str(), &header.ident)),
-            &list,
-        )?;
+        let handlers = headers.iter().filter(|header| !header.is_supplied);
+        names::distinct(handlers.map(|header| (header.name.as_str(), &header.ident)), &list)?;
     }
     Ok(Success {
         status,

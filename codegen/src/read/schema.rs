@@ -26,6 +26,11 @@ const ANNOTATIONS: [&str; 10] = [
     "xml",
 ];
 
+/// Whether a keyword says nothing of which values there are.
+pub fn is_annotation(key: &str) -> bool {
+    ANNOTATIONS.contains(&key)
+}
+
 /// Types of schemas that stand inside other schemas, with names made of the place where they stand.
 pub type Derived = Vec<TypeDefinition>;
 
@@ -209,6 +214,7 @@ pub fn field(
         required,
         nullable: node.flag("nullable")? || may_be_null(node)?,
         default,
+        list: None,
         deprecated: node.flag("deprecated")?,
         one_way: one_way(node)?,
         two_way_type: false,

@@ -56,6 +56,10 @@ impl Values {
                     types.push(ty);
                 }
                 BodyContent::Bytes => arguments.push(("body", bytes.into())),
+                BodyContent::Multipart => arguments.push(("body", "dropshot::MultipartBody".into())),
+            }
+            if let (BodyContent::Json(_), true, Some((_, ty))) = (&body.content, body.optional, arguments.last_mut()) {
+                *ty = format!("Option<{ty}>");
             }
             if body.raw {
                 arguments.push(("raw", raw.into()));

@@ -20,6 +20,7 @@ mod stub;
 mod answers;
 mod behaviour;
 mod errors;
+mod lists;
 mod moved_aside;
 mod of_defects;
 mod over_http;

@@ -65,12 +65,14 @@ fn handler(api: &Api, operation: &Operation) -> proc_macro2::TokenStream {
     }
     if let Some(body) = &operation.body {
         arguments.push(match &body.content {
+            BodyContent::Json(ident) if body.optional => quote! { _: Option<types::#ident> },
             BodyContent::Json(ident) => quote! { _: types::#ident },
             BodyContent::Form(_) => {
                 let ty = operation_type(api, operation, "Form");
                 quote! { _: types::#ty }
             }
             BodyContent::Bytes => quote! { _: dropshot::UntypedBody },
+            BodyContent::Multipart => quote! { _: dropshot::MultipartBody },
         });
         if body.raw {
             arguments.push(quote! { _: Vec<u8> });
