@@ -43,10 +43,23 @@ const CANNOT_SAY: &[(&str, Rewrite)] = &[
             responses.retain(|status, _| *status == first || !status.starts_with('2'));
         });
     }),
-    ("response headers that the front door or a variant supplies", |spec| {
+    ("headers of a raw response", |spec| {
         each_operation(spec, |operation| {
             for response in operation["responses"].as_object_mut().unwrap().values_mut() {
-                response.as_object_mut().unwrap().remove("headers");
+                if response["content"].get("application/json").is_none() {
+                    response.as_object_mut().unwrap().remove("headers");
+                }
+            }
+        });
+    }),
+    ("examples and extensions of response headers", |spec| {
+        each_operation(spec, |operation| {
+            for response in operation["responses"].as_object_mut().unwrap().values_mut() {
+                let headers = response.get_mut("headers").and_then(Value::as_object_mut);
+                for header in headers.into_iter().flat_map(Map::values_mut) {
+                    remove_extensions(header);
+                    header.as_object_mut().unwrap().remove("example");
+                }
             }
         });
     }),
@@ -157,6 +170,10 @@ fn normal(document: &Value) -> Value {
                 .unwrap()
                 .entry("description")
                 .or_insert(json!(""));
+            let headers = response.get_mut("headers").and_then(Value::as_object_mut);
+            for header in headers.into_iter().flat_map(Map::values_mut) {
+                header.as_object_mut().unwrap().remove("style");
+            }
         }
         if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
             parameters.sort_by_key(|parameter| parameter["name"].to_string());
@@ -294,6 +311,10 @@ fn inline_references(spec: &mut Value) {
         }
         for response in operation["responses"].as_object_mut().unwrap().values_mut() {
             resolve(response, &components);
+            let headers = response.get_mut("headers").and_then(Value::as_object_mut);
+            for header in headers.into_iter().flat_map(Map::values_mut) {
+                resolve(header, &components);
+            }
         }
     });
 }

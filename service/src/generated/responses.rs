@@ -20,11 +20,19 @@ impl HttpResponse for GetHealthResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            Health,
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
         >(
-            http::StatusCode::OK,
-            "The service is up, and the request was signed correctly.",
+            response::json_metadata::<
+                Health,
+            >(
+                http::StatusCode::OK,
+                "The service is up, and the request was signed correctly.",
+            ),
         )
     }
     fn status_code(&self) -> http::StatusCode {
@@ -47,9 +55,17 @@ impl HttpResponse for ListOrganizationsResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            OrganizationList,
-        >(http::StatusCode::OK, "The organizations. The array may be empty.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(
+            response::json_metadata::<
+                OrganizationList,
+            >(http::StatusCode::OK, "The organizations. The array may be empty."),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -71,9 +87,17 @@ impl HttpResponse for ListBranchesResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            BranchList,
-        >(http::StatusCode::OK, "The branches. The array may be empty.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(
+            response::json_metadata::<
+                BranchList,
+            >(http::StatusCode::OK, "The branches. The array may be empty."),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -95,9 +119,17 @@ impl HttpResponse for ListInspectionsResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            InspectionList,
-        >(http::StatusCode::OK, "A page of reports. The array may be empty.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(
+            response::json_metadata::<
+                InspectionList,
+            >(http::StatusCode::OK, "A page of reports. The array may be empty."),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -119,7 +151,13 @@ impl HttpResponse for GetInspectionResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<Inspection>(http::StatusCode::OK, "The report.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(response::json_metadata::<Inspection>(http::StatusCode::OK, "The report."))
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -141,9 +179,17 @@ impl HttpResponse for GetInspectionFormsResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            InspectionForms,
-        >(http::StatusCode::OK, "The forms. The array may be empty.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(
+            response::json_metadata::<
+                InspectionForms,
+            >(http::StatusCode::OK, "The forms. The array may be empty."),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -165,9 +211,17 @@ impl HttpResponse for GetInspectionPhotosResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            InspectionPhotos,
-        >(http::StatusCode::OK, "The photos. The array may be empty.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(
+            response::json_metadata::<
+                InspectionPhotos,
+            >(http::StatusCode::OK, "The photos. The array may be empty."),
+        )
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -189,7 +243,13 @@ impl HttpResponse for GetInspectionPdfResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::bytes_metadata(http::StatusCode::OK, "The bytes of the PDF file.")
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
+        >(response::bytes_metadata(http::StatusCode::OK, "The bytes of the PDF file."))
     }
     fn status_code(&self) -> http::StatusCode {
         match self {
@@ -227,11 +287,19 @@ impl HttpResponse for SubmitMeasurementResponse {
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
-        response::json_metadata::<
-            MeasurementResponse,
+        enum Headers_ {}
+        impl response::DeclaredHeaders for Headers_ {
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"X-Idempotency-Payload-Mismatch\":{\"type\":\"string\",\"description\":\"`true` when the body of this replay differs from the body first sent with the `external_id`. The first one\\nstands. The header is absent when they are the same.\"}},\"required\":[\"X-Request-Id\"]}";
+        }
+        response::with_headers::<
+            Headers_,
         >(
-            http::StatusCode::OK,
-            "A measurement with this `external_id` was recorded before; this is its present state, and nothing new was\nrecorded (`idempotent_replay` is true).",
+            response::json_metadata::<
+                MeasurementResponse,
+            >(
+                http::StatusCode::OK,
+                "A measurement with this `external_id` was recorded before; this is its present state, and nothing new was\nrecorded (`idempotent_replay` is true).",
+            ),
         )
     }
     fn status_code(&self) -> http::StatusCode {
