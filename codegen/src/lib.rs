@@ -20,6 +20,7 @@ pub mod read;
 pub mod refusals;
 pub mod scaffold;
 pub mod structure;
+pub mod versions;
 
 pub use error::Problem;
 
@@ -40,6 +41,22 @@ pub fn model(document: &load::Document) -> Result<model::Api, Problem> {
     match lint::check(&api).into_iter().next() {
         Some(problem) => Err(located(problem)),
         None => Ok(api),
+    }
+}
+
+/// The model of documents that each are a version of the same API.
+///
+/// # Errors
+/// The first thing that cannot be generated, with its place in its file.
+pub fn model_of(documents: &[load::Document]) -> Result<model::Api, Problem> {
+    match documents {
+        [one] => model(one),
+        several => {
+            for document in several {
+                model(document)?;
+            }
+            versions::merged(several)
+        }
     }
 }
 

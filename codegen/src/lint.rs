@@ -27,7 +27,7 @@ pub fn check(api: &Api) -> Vec<Problem> {
     }
     let mut names: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     for operation in &api.operations {
-        let name = operation_prefix(&operation.id);
+        let name = operation_prefix(&operation.name);
         match names.get(&name) {
             None => {}
             Some((id, at)) if *id == operation.id => {
@@ -277,12 +277,17 @@ fn routes(operations: &[Operation]) -> Vec<Problem> {
     let mut found = Vec::new();
     // By its parent, what stands at a place in the tree of routes first: a word or a variable, and in which path.
     let mut places: BTreeMap<String, (&str, &str)> = BTreeMap::new();
-    let mut served: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut served: BTreeMap<(&str, &str, Option<&str>), &str> = BTreeMap::new();
     for operation in operations {
         match route(operation, &mut places) {
             Err(reason) => found.push(Problem::refused(&operation.pointer, reason)),
             Ok(path) => {
-                if let Some(other) = served.insert((&operation.method, path), &operation.path) {
+                let key = served.insert(
+                    // Operations of several versions do not overlap: each begins with a version of its own.
+                    (&operation.method, path, operation.versions.from.as_deref()),
+                    &operation.path,
+                );
+                if let Some(other) = key {
                     let reason = format!(
                         "Dropshot does not tell `{}` from `{other}`: it passes over a slash at the end; leave one out",
                         operation.path

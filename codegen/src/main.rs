@@ -32,9 +32,9 @@ Examples:
   A server below a module of the crate:
     codegen --spec pets.yaml --server src/pets/generated --root crate::pets")]
 struct Cli {
-    /// The OpenAPI document, YAML or JSON.
+    /// The OpenAPI document, YAML or JSON; several, each with a version of its own, become one server of all versions.
     #[arg(long, global = true, value_name = "FILE", default_value = "openapi.yaml")]
-    spec: PathBuf,
+    spec: Vec<PathBuf>,
     /// The folder of the server's generated module; left out, no server is generated.
     #[arg(long, global = true, value_name = "DIR")]
     server: Option<PathBuf>,
@@ -136,26 +136,40 @@ fn parse_root(text: &str) -> Result<emit::Root, String> {
 
 fn run(cli: &Cli) -> Result<ExitCode, Problem> {
     let progress = Progress::new();
-    progress.step(format!("reading {}", cli.spec.display()));
-    let document = load::from_file(&cli.spec)?;
-    if let Some(Command::Explain { pointer }) = &cli.command {
-        let text = explain::explain(&document, pointer)?;
-        progress.done();
-        println!("{text}");
-        return Ok(ExitCode::SUCCESS);
+    let mut documents = Vec::new();
+    for spec in &cli.spec {
+        progress.step(format!("reading {}", spec.display()));
+        let document = load::from_file(spec)?;
+        if let Some(Command::Explain { pointer }) = &cli.command {
+            let text = explain::explain(&document, pointer)?;
+            progress.done();
+            println!("{text}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Some(document) = supported(cli, document, &progress)? else {
+            return Ok(ExitCode::from(1));
+        };
+        documents.push(document);
     }
-    let Some(document) = supported(cli, document, &progress)? else {
-        return Ok(ExitCode::from(1));
+    let command = cli.command.as_ref().unwrap_or(&Command::Generate);
+    let is_of_one = cli.client.is_some() || matches!(command, Command::Init { .. });
+    let document = match documents.as_slice() {
+        [first, ..] if documents.len() == 1 || !is_of_one => first,
+        _ => {
+            return Err(Problem::Scaffold(
+                "a client, and a new crate, are of one version: name one `--spec`".into(),
+            ));
+        }
     };
-    match cli.command.as_ref().unwrap_or(&Command::Generate) {
-        Command::Generate => generate(cli, &document, &progress, false),
-        Command::Check => generate(cli, &document, &progress, true),
+    match command {
+        Command::Generate => generate(cli, &documents, &progress, false),
+        Command::Check => generate(cli, &documents, &progress, true),
         Command::Init { folder, runtime } => {
             let runtime = runtime
                 .clone()
                 .map_or_else(scaffold::Runtime::usual, scaffold::Runtime::Path);
-            let api = codegen::model(&document)?;
-            let written = scaffold::init(folder, &document, &api, &runtime, cli.skip_unsupported)?;
+            let api = codegen::model(document)?;
+            let written = scaffold::init(folder, document, &api, &runtime, cli.skip_unsupported)?;
             progress.done();
             println!("{} files in {}", written.len(), folder.display());
             match runtime {
@@ -165,19 +179,19 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
             println!("next: cd {} && cargo run", folder.display());
             Ok(ExitCode::SUCCESS)
         }
-        Command::New { operation } => new(cli, &document, operation, &progress),
+        Command::New { operation } => new(cli, &documents, operation, &progress),
         // Answered before, also of documents that are refused.
         Command::Explain { .. } => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn new(cli: &Cli, document: &load::Document, id: &str, progress: &Progress) -> Result<ExitCode, Problem> {
-    let api = codegen::model(document)?;
+fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -> Result<ExitCode, Problem> {
+    let api = codegen::model_of(documents)?;
     let Some(operation) = api.operations.iter().find(|operation| operation.id == id) else {
         let all: Vec<&str> = api.operations.iter().map(|operation| operation.id.as_str()).collect();
         return Err(Problem::Scaffold(format!(
             "{} has no operation `{id}`; it has {}",
-            cli.spec.display(),
+            shown(&cli.spec),
             all.join(", ")
         )));
     };
@@ -209,25 +223,35 @@ fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result
         return Ok((codegen::operations(&document) > 0).then_some(document));
     }
     progress.done();
-    report::refused(problems, &cli.spec, cli.all);
+    report::refused(problems, &document.path, cli.all);
     Ok(None)
 }
 
-fn generate(cli: &Cli, document: &load::Document, progress: &Progress, check: bool) -> Result<ExitCode, Problem> {
+fn shown(specs: &[PathBuf]) -> String {
+    let all: Vec<String> = specs.iter().map(|spec| spec.display().to_string()).collect();
+    all.join(", ")
+}
+
+fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check: bool) -> Result<ExitCode, Problem> {
     output::apart(cli.server.as_deref(), cli.client.as_deref())?;
-    let api = codegen::model(document)?;
+    let api = codegen::model_of(documents)?;
     progress.done();
     report::unnamed(&api);
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
         progress.step(format!("writing a server of {} operations", api.operations.len()));
         let files = emit::server(&api, &cli.root, cli.dispatch.into());
-        let files = files.map_err(|problem| document.positions.locate(&document.path, problem))?;
+        let files = files.map_err(|problem| match documents {
+            [document] => document.positions.locate(&document.path, problem),
+            _ => problem,
+        })?;
         folders.push((folder, files));
     }
     if let Some(folder) = &cli.client {
         progress.step(format!("writing a client of {} operations", api.operations.len()));
-        folders.push((folder, emit::client(document, &api, &cli.root)?));
+        for document in documents {
+            folders.push((folder, emit::client(document, &api, &cli.root)?));
+        }
     }
     progress.done();
     let mut found = Vec::new();
@@ -253,7 +277,7 @@ fn generate(cli: &Cli, document: &load::Document, progress: &Progress, check: bo
     eprintln!(
         "generated code is not what {} says: generate it anew (the same command without `check`), and commit what \
          changes",
-        cli.spec.display()
+        shown(&cli.spec)
     );
     Ok(ExitCode::from(2))
 }

@@ -1,7 +1,7 @@
 //! A place in the document: a value with its JSON pointer.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use heck::ToUpperCamelCase;
@@ -29,8 +29,24 @@ pub struct Names {
     pub operations: BTreeSet<String>,
 }
 
-/// Names that are gathered once, when they are first asked for.
-pub type SharedNames = Rc<OnceCell<Names>>;
+/// Names in Rust that are not made of the document's own: another version of the API has those.
+#[derive(Debug, Default)]
+pub struct Renamed {
+    /// What stands for a component schema's name.
+    pub schemas: BTreeMap<String, String>,
+    /// What stands for an operation's id, by path and method.
+    pub operations: BTreeMap<(String, String), String>,
+}
+
+/// What all places of a document share: names that are gathered once, when they are first asked for.
+#[derive(Debug, Default)]
+pub struct Shared {
+    names: OnceCell<Names>,
+    renamed: Renamed,
+}
+
+/// It, for as many readings as there are.
+pub type SharedNames = Rc<Shared>;
 
 /// What the names of an operation's own types end with.
 pub const OPERATION_TYPES: [&str; 5] = ["Path", "Query", "Headers", "Form", "Response"];
@@ -39,6 +55,15 @@ impl<'a> Node<'a> {
     /// The whole document.
     pub fn root(root: &'a Value) -> Self {
         Node::root_with(root, SharedNames::default())
+    }
+
+    /// The whole document, with other names in Rust.
+    pub fn root_renamed(root: &'a Value, renamed: Renamed) -> Self {
+        let shared = Shared {
+            renamed,
+            ..Shared::default()
+        };
+        Node::root_with(root, Rc::new(shared))
     }
 
     /// The whole document, with its names from another reading of it.
@@ -63,26 +88,42 @@ impl<'a> Node<'a> {
 
     /// The type names that the document gives.
     pub fn names(&self) -> &Names {
-        self.names.get_or_init(|| {
+        self.names.names.get_or_init(|| {
             let members = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
             let ids = members(self.root.get("paths"))
                 .flat_map(|(path, item)| members(Some(item)).map(move |(method, value)| (path, method, value)))
                 .filter(|(_, method, _)| METHODS.contains(&method.as_str()))
-                .map(
-                    |(path, method, operation)| match operation.get("operationId").and_then(Value::as_str) {
-                        Some(id) => operation_prefix(id),
-                        None => operation_prefix(&unnamed(method, path)),
-                    },
-                );
+                .map(|(path, method, operation)| {
+                    let id = operation.get("operationId").and_then(Value::as_str).map(str::to_string);
+                    let renamed = self
+                        .names
+                        .renamed
+                        .operations
+                        .get(&(path.clone(), method.clone()))
+                        .cloned();
+                    operation_prefix(&renamed.or(id).unwrap_or_else(|| unnamed(method, path)))
+                });
             Names {
                 schemas: members(self.root.pointer("/components/schemas"))
-                    .map(|(name, _)| name.to_upper_camel_case())
+                    .map(|(name, _)| {
+                        self.names
+                            .renamed
+                            .schemas
+                            .get(name)
+                            .unwrap_or(name)
+                            .to_upper_camel_case()
+                    })
                     .collect(),
                 operations: ids
                     .flat_map(|id| OPERATION_TYPES.map(|suffix| format!("{id}{suffix}")))
                     .collect(),
             }
         })
+    }
+
+    /// The names that are not made of the document's own.
+    pub fn renamed(&self) -> &Renamed {
+        &self.names.renamed
     }
 
     /// The value here.

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use super::{derived, docs, error_type, imports};
-use crate::model::{Api, BodyContent, Operation};
+use crate::model::{Api, BodyContent, Operation, Versions};
 
 pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let methods = api.operations.iter().map(|operation| method(operation, api));
@@ -98,18 +98,27 @@ fn method(operation: &Operation, api: &Api) -> TokenStream {
         Some(BodyContent::Multipart) => quote! { content_type = "multipart/form-data", },
         _ => quote! {},
     };
+    let versions = versions(&operation.versions);
     let arguments = arguments(operation, api)
         .into_iter()
         .map(|(name, ty)| quote! { #name: #ty });
-    let response = derived(&operation.id, "Response");
+    let response = derived(&operation.name, "Response");
     let error = error_type(api, operation);
     quote! {
         #about
-        #[endpoint { method = #method, path = #path, operation_id = #id, tags = [#(#tags),*], #content_type #deprecated }]
+        #[endpoint { method = #method, path = #path, operation_id = #id, tags = [#(#tags),*], #content_type #deprecated #versions }]
         async fn #name(
             rqctx: RequestContext<Self::Context>,
             #(#arguments),*
         ) -> Result<#response, #error>;
+    }
+}
+
+/// The versions that have an operation; nothing for all.
+fn versions(versions: &Versions) -> TokenStream {
+    match (&versions.from, &versions.until) {
+        (None, None) => quote! {},
+        (from, until) => quote! { versions = #from .. #until, },
     }
 }
 
@@ -118,7 +127,7 @@ pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, T
     let mut all = Vec::new();
     let mut parameters = |fields: &[crate::model::Field], name: TokenStream, extractor: TokenStream, suffix: &str| {
         if !fields.is_empty() {
-            let ty = derived(&operation.id, suffix);
+            let ty = derived(&operation.name, suffix);
             all.push((name, quote! { #extractor<#ty> }));
         }
     };
@@ -144,7 +153,7 @@ pub(super) fn arguments(operation: &Operation, api: &Api) -> Vec<(TokenStream, T
             BodyContent::Json(ident) if body.optional => quote! { OptionalJsonBody<#ident> },
             BodyContent::Json(ident) => quote! { JsonBody<#ident> },
             BodyContent::Form(form) => {
-                let ty = derived(&operation.id, "Form");
+                let ty = derived(&operation.name, "Form");
                 match api.has_repeated(&form.fields) {
                     true => quote! { ListForm<#ty> },
                     false => quote! { TypedBody<#ty> },

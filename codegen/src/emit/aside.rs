@@ -94,9 +94,9 @@ pub fn operation_type(api: &Api, operation: &Operation, suffix: &str) -> Ident {
 }
 
 fn type_beside(raw: &BTreeSet<String>, operation: &Operation, suffix: &str) -> Ident {
-    let usual = super::derived(&operation.id, suffix);
+    let usual = super::derived(&operation.name, suffix);
     match raw.contains(&usual.to_string()) {
-        true => super::derived(&format!("{}_operation", operation.id), suffix),
+        true => super::derived(&format!("{}_operation", operation.name), suffix),
         false => usual,
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
         let suffixes: Vec<_> = suffixes.collect();
         suffixes.into_iter().map(|suffix| {
             (
-                super::derived(&operation.id, suffix),
+                super::derived(&operation.name, suffix),
                 type_beside(&raw, operation, suffix),
             )
         })
@@ -205,7 +205,7 @@ fn renamed(api: &Api, raw: &BTreeSet<String>) -> Vec<(String, Ident)> {
     let all = api.operations.iter().flat_map(|operation| {
         OPERATION_TYPES.map(|suffix| {
             (
-                super::derived(&operation.id, suffix).to_string(),
+                super::derived(&operation.name, suffix).to_string(),
                 type_beside(raw, operation, suffix),
             )
         })

@@ -131,7 +131,7 @@ fn responses(document: &mut Value, operation: &Operation) {
         }
     }
     let mut changed = false;
-    let prefix = operation_prefix(&operation.id);
+    let prefix = operation_prefix(&operation.name);
     let success = (&is_success as &dyn Fn(&str) -> bool, format!("{prefix}Success"));
     for (is_meant, name) in [success, (&is_error, format!("{prefix}Failure"))] {
         let mut kinds: Vec<Kind> = Vec::new();

@@ -62,7 +62,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
 
 fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
-    let response = derived(&operation.id, "Response");
+    let response = derived(&operation.name, "Response");
     let arguments = api::arguments(operation, all);
     let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
     let is_bytes =

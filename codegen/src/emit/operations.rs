@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::model::{Api, Operation, Requirement, SecurityKind, SecurityScheme};
+use crate::model::{Api, Operation, Requirement, SecurityKind, SecurityScheme, Versions};
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let all = api.operations.iter().map(|it| operation(it, api));
@@ -13,6 +13,14 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
         quote! {
             /// `security`: one of these lists lets a caller in, each by all its schemes; without any, nobody is asked.
             pub security: &'static [&'static [Requirement]],
+        }
+    });
+    let versions = is_versioned(api).then(|| {
+        quote! {
+            /// The first version that has it; `None` for the first that there is.
+            pub since: Option<&'static str>,
+            /// The first version that no longer has it.
+            pub until: Option<&'static str>,
         }
     });
     let schemes = has_security.then(|| schemes(api));
@@ -36,6 +44,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             pub successes: &'static [u16],
             /// The error statuses with their codes.
             pub errors: &'static [(u16, &'static [ErrorCode])],
+            #versions
             #security
             /// Its `x-` members with text values.
             pub extensions: &'static [(&'static str, &'static str)],
@@ -58,6 +67,13 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
 
         #schemes
     }
+}
+
+/// Whether there are operations that not all versions have.
+fn is_versioned(api: &Api) -> bool {
+    api.operations
+        .iter()
+        .any(|operation| operation.versions != Versions::default())
 }
 
 /// The schemes of `security`, and their types.
@@ -135,6 +151,12 @@ fn operation(operation: &Operation, api: &Api) -> TokenStream {
         .extensions
         .iter()
         .map(|(key, value)| quote! { (#key, #value) });
+    let text = |version: &Option<String>| match version {
+        Some(version) => quote! { Some(#version) },
+        None => quote! { None },
+    };
+    let (since, until) = (text(&operation.versions.from), text(&operation.versions.until));
+    let versions = is_versioned(api).then(|| quote! { since: #since, until: #until, });
     let alternatives = operation.security.iter().map(|together| {
         let together = together.iter().map(|Requirement { scheme, scopes }| {
             quote! { Requirement { scheme: #scheme, scopes: &[#(#scopes),*] } }
@@ -152,6 +174,7 @@ fn operation(operation: &Operation, api: &Api) -> TokenStream {
             has_body: #has_body,
             successes: &[#(#successes),*],
             errors: &[#(#errors),*],
+            #versions
             #security
             extensions: &[#(#extensions),*],
         }

@@ -41,7 +41,7 @@ fn variant(success: &Success) -> Ident {
 }
 
 fn response(operation: &Operation) -> TokenStream {
-    let name = derived(&operation.id, "Response");
+    let name = derived(&operation.name, "Response");
     let about = docs(&format!("What `{}` answers on success.", operation.id));
     let variants = operation.successes.iter().map(|success| {
         let variant = variant(success);

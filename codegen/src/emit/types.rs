@@ -204,7 +204,7 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
         .into_iter()
         .filter(|(parameters, ..)| !parameters.is_empty())
         .map(|(parameters, suffix, what)| {
-            let ident = derived(&operation.id, suffix);
+            let ident = derived(&operation.name, suffix);
             let about = docs(&format!("The {what} parameters of `{}`.", operation.id));
             let (members, readers) = members::parameters(&ident, parameters, api);
             let schema = schema_tokens(
@@ -236,7 +236,7 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
 
 /// A form is read as parameters are, and has its schema in the document.
 fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
-    let ident = derived(&operation.id, "Form");
+    let ident = derived(&operation.name, "Form");
     let about = docs(&format!("The form that `{}` takes.", operation.id));
     let (members, readers) = members::parameters(&ident, &form.fields, api);
     let refuse = form.closed.then(|| quote! { #[serde(deny_unknown_fields)] });

@@ -9,7 +9,7 @@ mod values;
 
 pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Variant};
 pub use field::{Field, ListStyle, OneWay};
-pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success};
+pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success, Versions};
 pub use security::{Requirement, SecurityKind, SecurityScheme};
 pub use types::{Others, Shape, Struct, TypeDefinition};
 pub use values::{IntegerKind, MapRules, StringRules, Type};

@@ -10,9 +10,13 @@ use super::{ErrorCode, Field, Requirement};
 pub struct Operation {
     /// `operationId`; without one, a name made of method and path.
     pub id: String,
+    /// What the names of its types and its function are made of: the id, unless another version has an operation of it.
+    pub name: String,
+    /// The versions that have it, where there are several documents.
+    pub versions: Versions,
     /// Whether the document has no `operationId`.
     pub is_unnamed: bool,
-    /// The Rust name of everything that belongs to the operation: the id in snake_case.
+    /// The Rust name of everything that belongs to the operation: its name in snake_case.
     pub ident: Ident,
     /// GET, PUT, POST, DELETE, PATCH, HEAD or OPTIONS.
     pub method: String,
@@ -50,6 +54,15 @@ pub struct Operation {
     pub extensions: Vec<(String, String)>,
     /// The place of the operation, for refusals.
     pub pointer: String,
+}
+
+/// Versions of an API, `1.2.3`: from one on, and before another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// The first; `None` for the first that there is.
+    pub from: Option<String>,
+    /// The first that is none of them; `None` where there is none.
+    pub until: Option<String>,
 }
 
 /// A request body.

@@ -24,7 +24,7 @@ use crate::Problem;
 use crate::model::{
     Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
 };
-use crate::node::{Node, SharedNames};
+use crate::node::{Node, Renamed, SharedNames};
 
 /// The members of a path that are operations.
 pub const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -115,7 +115,15 @@ fn path_member(
 /// # Errors
 /// The first thing that cannot be generated.
 pub fn api(document: &Value) -> Result<Api, Problem> {
-    let root = Node::root(document);
+    api_renamed(document, Renamed::default())
+}
+
+/// Reads the whole document, with other names in Rust.
+///
+/// # Errors
+/// The first thing that cannot be generated.
+pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
+    let root = Node::root_renamed(document, renamed);
     let info = root.need("info")?;
     let mut types = Vec::new();
     if let Some(schemas) = root.get("components").and_then(|components| components.get("schemas")) {
@@ -177,7 +185,10 @@ fn is_known(types: &[TypeDefinition], new: &TypeDefinition) -> bool {
 }
 
 /// Collects the error codes; one code has one status everywhere.
-fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
+///
+/// # Errors
+/// A code with two statuses, or two codes of one Rust name.
+pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
     let mut all: Vec<ErrorCode> = Vec::new();
     for operation in operations {
         for (status, codes) in &operation.errors {
@@ -206,7 +217,7 @@ fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
 }
 
 /// Marks each type with the directions it travels in, so that only what is needed is implemented for it.
-fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
+pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     let mut requests = BTreeSet::new();
     let mut responses = BTreeSet::new();
     for operation in operations {

@@ -13,6 +13,7 @@ use crate::node::Node;
 /// # Errors
 /// When nothing of the name can stand in Rust.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
+    let name = node.renamed().schemas.get(name).map_or(name, String::as_str);
     let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
     Ok(raw_beside(ident, node))
 }

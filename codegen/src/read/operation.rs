@@ -6,7 +6,9 @@ use super::schema::Derived;
 use super::{embed, names, object, responses, schema, security};
 use crate::Problem;
 use crate::emit::operation_prefix;
-use crate::model::{BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, Type};
+use crate::model::{
+    BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, Type, Versions,
+};
 use crate::node::Node;
 
 /// Reads one operation.
@@ -26,15 +28,14 @@ pub fn operation(
     if let Some(place) = node.get("callbacks") {
         return Err(place.refuse("callbacks are not supported; leave them out, and call back without generated code"));
     }
-    let (id, ident) = match node.get("operationId") {
-        Some(place) => (place.text()?.to_string(), names::function_name(place.text()?, &place)?),
-        None => {
-            let id = unnamed(method, path);
-            let ident = names::function_name(&id, node)?;
-            (id, ident)
-        }
+    let (id, place) = match node.get("operationId") {
+        Some(place) => (place.text()?.to_string(), place),
+        None => (unnamed(method, path), node.clone()),
     };
-    let owner = operation_prefix(&id);
+    let renamed = node.renamed().operations.get(&(path.to_string(), method.to_string()));
+    let name = renamed.unwrap_or(&id).clone();
+    let ident = names::function_name(&name, &place)?;
+    let owner = operation_prefix(&name);
     let mut tags = Vec::new();
     let mut tag = None;
     if let Some(list) = node.get("tags") {
@@ -78,6 +79,8 @@ pub fn operation(
     Ok(Operation {
         is_unnamed: node.get("operationId").is_none(),
         id,
+        name,
+        versions: Versions::default(),
         ident,
         method: method.to_uppercase(),
         path: path.to_string(),

@@ -183,3 +183,42 @@ async fn another_content_type_is_refused_as_dropshot_does() {
         (400, "request body exceeded maximum size of 1048576 bytes")
     );
 }
+
+#[tokio::test]
+async fn each_version_is_served_its_own_operations() {
+    use dropshot::{ClientSpecifiesVersionInHeader, VersionPolicy};
+    let name = http::HeaderName::from_static("api-version");
+    let newest = semver::Version::new(2, 1, 0);
+    let policy = VersionPolicy::Dynamic(Box::new(ClientSpecifiesVersionInHeader::new(name, newest)));
+    let log = ConfigLogging::StderrTerminal {
+        level: ConfigLoggingLevel::Critical,
+    };
+    let description = crate::round_trip::versions::server::dispatch::description().unwrap();
+    let server = dropshot::ServerBuilder::new(description, Context, log.to_logger("fixture").unwrap())
+        .config(ConfigDropshot {
+            bind_address: ([127, 0, 0, 1], 0).into(),
+            ..ConfigDropshot::default()
+        })
+        .version_policy(policy)
+        .start()
+        .unwrap();
+    let client = reqwest::Client::new();
+    for (path, version, reached) in [
+        ("/pets?limit=3", "1.0.0", true),
+        // Only the first version knows the parameter, and checks it.
+        ("/pets?limit=x", "1.0.0", false),
+        ("/pets?limit=x", "2.0.0", true),
+        ("/houses", "1.0.0", false),
+        ("/houses", "2.0.0", true),
+        ("/houses", "2.1.0", false),
+        ("/owners/ada", "1.0.0", true),
+        ("/owners/ada", "2.1.0", true),
+    ] {
+        let url = format!("http://{}{path}", server.local_addr());
+        let answer = client.get(url).header("api-version", version).send().await.unwrap();
+        let body: serde_json::Value = answer.json().await.unwrap();
+        // The handlers' answer has no id of the request in its body, unlike the router's.
+        let is_handlers = body["message"] == REACHED.1 && body["request_id"] == "";
+        assert_eq!(is_handlers, reached, "{path} {version}: {body}");
+    }
+}

@@ -42,7 +42,13 @@ pub fn generate(kind: &str, path: &Path) -> Vec<(PathBuf, Vec<File>)> {
     let text = std::fs::read_to_string(path).unwrap();
     // Messages must not depend on where the project lies.
     let document = load::from_text(Path::new(path.file_name().unwrap()), &text).unwrap();
-    let api = codegen::model(&document).unwrap_or_else(|problem| panic!("{problem}"));
+    let mut all = vec![document.clone()];
+    // Older versions of the same API.
+    let older = folder(kind).join(&name).join("older");
+    for entry in std::fs::read_dir(older).into_iter().flatten() {
+        all.push(load::from_file(&entry.unwrap().path()).unwrap());
+    }
+    let api = codegen::model_of(&all).unwrap_or_else(|problem| panic!("{problem}"));
     let root = Root::new(&format!("crate::{kind}::{name}")).unwrap();
     let folder = folder(kind).join(&name);
     let mut all = vec![

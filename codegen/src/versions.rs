@@ -1,0 +1,363 @@
+//! Several documents, each a version of one API, as one trait: what is the same in versions that follow each other is
+//! there once.
+//!
+//! Dropshot keeps versions apart by a range at each endpoint, and emits a document for each version. Of operations and
+//! schemas that differ between versions, the newest keeps the plain name in Rust; on the wire and in the emitted documents
+//! all keep theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::Ident;
+use semver::Version;
+use serde_json::Value;
+
+use crate::load::Document;
+use crate::model::{Api, BodyContent, Operation, ResponseContent, Versions};
+use crate::node::{Renamed, escaped};
+use crate::read::{self, METHODS};
+use crate::{Problem, lint};
+
+/// An operation's place: its path and its method.
+type Place = (String, String);
+
+/// Reads all of them into one.
+///
+/// # Errors
+/// Versions that are none or not different, names that meet, and what each document alone is refused for.
+pub fn merged(documents: &[Document]) -> Result<Api, Problem> {
+    let versions = ordered(documents)?;
+    let schemas = renamed_schemas(&versions);
+    let operations = operations(&versions);
+    // The newest comes first, whose names are plain.
+    let mut whole: Option<Api> = None;
+    for (index, (_, document)) in versions.iter().enumerate().rev() {
+        let located = |problem| document.positions.locate(&document.path, problem);
+        let here: Vec<&Run> = operations.iter().filter(|run| run.last == index).collect();
+        let renamed = Renamed {
+            schemas: schemas[index].clone(),
+            operations: here
+                .iter()
+                .filter_map(|run| Some((run.place.clone(), run.name.clone()?)))
+                .collect(),
+        };
+        let mut api = read::api_renamed(&document.value, renamed).map_err(located)?;
+        api.operations
+            .retain_mut(|operation| match here.iter().find(|run| run.is_of(operation)) {
+                Some(run) => {
+                    operation.versions = run.versions(&versions);
+                    true
+                }
+                None => false,
+            });
+        whole = Some(match whole {
+            None => api,
+            Some(newer) => joined(newer, api).map_err(located)?,
+        });
+    }
+    let (_, newest) = &versions[versions.len() - 1];
+    let located = |problem| newest.positions.locate(&newest.path, problem);
+    let Some(mut api) = whole else {
+        return Err(Problem::refused("#", "no document is given; name at least one"));
+    };
+    api.error_codes = read::error_codes(&api.operations).map_err(located)?;
+    read::mark_directions(&mut api.types, &api.operations);
+    match lint::check(&api).into_iter().next() {
+        Some(problem) => Err(located(problem)),
+        None => Ok(api),
+    }
+}
+
+/// The documents by their versions, the oldest first.
+fn ordered(documents: &[Document]) -> Result<Vec<(Version, &Document)>, Problem> {
+    let mut all: Vec<(Version, &Document)> = Vec::new();
+    for document in documents {
+        let text = document.value["info"]["version"].as_str().unwrap_or_default();
+        let refused = |reason: String| {
+            let problem = Problem::refused("#/info/version", reason);
+            Err(document.positions.locate(&document.path, problem))
+        };
+        let version = match text.parse::<Version>() {
+            Ok(version) if version.pre.is_empty() && version.build.is_empty() => version,
+            _ => {
+                return refused(format!(
+                    "`{text}` is no version that Dropshot tells from others; write it as `1.0.0`"
+                ));
+            }
+        };
+        if let Some((_, other)) = all.iter().find(|(known, _)| *known == version) {
+            return refused(format!(
+                "{} has this version, too; each document needs its own",
+                other.path.display()
+            ));
+        }
+        all.push((version, document));
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(all)
+}
+
+/// Whether two values say the same in their documents, whatever they refer to included.
+fn same(one: (&Value, &Value), other: (&Value, &Value), assumed: &mut BTreeSet<String>) -> bool {
+    match (one.1, other.1) {
+        (Value::Object(here), Value::Object(there)) => {
+            let known = |members: &serde_json::Map<String, Value>| members.get("$ref")?.as_str().map(str::to_string);
+            if let (Some(reference), Some(same_reference)) = (known(here), known(there)) {
+                let at = reference.trim_start_matches('#');
+                return reference == same_reference
+                    && (!assumed.insert(reference.clone())
+                        || match (one.0.pointer(at), other.0.pointer(at)) {
+                            (Some(here), Some(there)) => same((one.0, here), (other.0, there), assumed),
+                            _ => false,
+                        });
+            }
+            here.len() == there.len()
+                && here.iter().all(|(key, value)| {
+                    let beside = there.get(key);
+                    beside.is_some_and(|beside| same((one.0, value), (other.0, beside), assumed))
+                })
+        }
+        (Value::Array(here), Value::Array(there)) => {
+            let mut pairs = here.iter().zip(there);
+            here.len() == there.len() && pairs.all(|(here, there)| same((one.0, here), (other.0, there), assumed))
+        }
+        (here, there) => here == there,
+    }
+}
+
+/// For each document, the names of the schemas that a newer one has otherwise.
+fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, String>> {
+    let of = |document: &Document| {
+        document
+            .value
+            .pointer("/components/schemas")
+            .and_then(Value::as_object)
+            .cloned()
+    };
+    let all: Vec<_> = versions
+        .iter()
+        .map(|(_, document)| of(document).unwrap_or_default())
+        .collect();
+    let names: BTreeSet<&String> = all.iter().flat_map(|schemas| schemas.keys()).collect();
+    let mut renamed = vec![BTreeMap::new(); versions.len()];
+    for name in names {
+        // The newest of each wording, with its name.
+        let mut wordings: Vec<(usize, Option<String>)> = Vec::new();
+        for index in (0..versions.len()).rev().filter(|index| all[*index].contains_key(name)) {
+            let value = |index: usize| (&versions[index].1.value, &all[index][name]);
+            let known = wordings
+                .iter()
+                .find(|(known, _)| same(value(index), value(*known), &mut BTreeSet::new()));
+            let rust = match known {
+                Some((_, rust)) => rust.clone(),
+                None => {
+                    let rust = (!wordings.is_empty()).then(|| format!("{name}V{}", short(index, versions)));
+                    wordings.push((index, rust.clone()));
+                    rust
+                }
+            };
+            if let Some(rust) = rust {
+                renamed[index].insert(name.clone(), rust);
+            }
+        }
+    }
+    renamed
+}
+
+/// A version as a part of a name: no more of it than tells it from the others.
+fn short(index: usize, versions: &[(Version, &Document)]) -> String {
+    let (version, _) = &versions[index];
+    let others = || {
+        versions
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+            .map(|(_, (other, _))| other)
+    };
+    if others().all(|other| other.major != version.major) {
+        return version.major.to_string();
+    }
+    match others().all(|other| (other.major, other.minor) != (version.major, version.minor)) {
+        true => format!("{}_{}", version.major, version.minor),
+        false => format!("{}_{}_{}", version.major, version.minor, version.patch),
+    }
+}
+
+/// An operation that is the same in versions that follow each other.
+struct Run {
+    place: Place,
+    /// The first and the last of them, by index.
+    first: usize,
+    last: usize,
+    /// Its name, where a newer one has its id.
+    name: Option<String>,
+}
+
+impl Run {
+    fn is_of(&self, operation: &Operation) -> bool {
+        self.place == (operation.path.clone(), operation.method.to_lowercase())
+    }
+
+    fn versions(&self, all: &[(Version, &Document)]) -> Versions {
+        Versions {
+            from: (self.first > 0).then(|| all[self.first].0.to_string()),
+            until: all.get(self.last + 1).map(|(version, _)| version.to_string()),
+        }
+    }
+}
+
+fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
+    // What an operation says, with the parameters that its path gives it.
+    let said = |index: usize, (path, method): &Place| {
+        let item = versions[index].1.value.pointer(&format!("/paths/{}", escaped(path)))?;
+        let reference = item
+            .get("$ref")
+            .and_then(Value::as_str)
+            .map(|it| it.trim_start_matches('#'));
+        let item = match reference {
+            Some(at) => versions[index].1.value.pointer(at)?,
+            None => item,
+        };
+        let whole: Value = vec![
+            item.get("parameters").cloned().unwrap_or_default(),
+            item.get(method)?.clone(),
+        ]
+        .into();
+        Some(whole)
+    };
+    let mut places: BTreeSet<Place> = BTreeSet::new();
+    for (_, document) in versions {
+        let paths = document.value.get("paths").and_then(Value::as_object);
+        for path in paths.into_iter().flat_map(|paths| paths.keys()) {
+            places.extend(METHODS.map(|method| (path.clone(), method.to_string())));
+        }
+    }
+    let mut runs: Vec<(Run, String)> = Vec::new();
+    for place in places {
+        let mut open: Option<(Run, Value)> = None;
+        for index in 0..versions.len() {
+            let here = said(index, &place);
+            open = match (open, here) {
+                (Some((mut run, before)), Some(here))
+                    if same(
+                        (&versions[run.last].1.value, &before),
+                        (&versions[index].1.value, &here),
+                        &mut BTreeSet::new(),
+                    ) =>
+                {
+                    run.last = index;
+                    Some((run, here))
+                }
+                (before, here) => {
+                    runs.extend(before.map(named));
+                    here.map(|here| {
+                        let run = Run {
+                            place: place.clone(),
+                            first: index,
+                            last: index,
+                            name: None,
+                        };
+                        (run, here)
+                    })
+                }
+            };
+        }
+        runs.extend(open.map(named));
+    }
+    let newest: BTreeMap<String, usize> = runs.iter().fold(BTreeMap::new(), |mut newest, (run, id)| {
+        let last = newest.entry(id.clone()).or_insert(run.last);
+        *last = run.last.max(*last);
+        newest
+    });
+    runs.into_iter()
+        .map(|(mut run, id)| {
+            if newest.get(&id) != Some(&run.last) {
+                run.name = Some(format!("{id}_v{}", short(run.last, versions)));
+            }
+            run
+        })
+        .collect()
+}
+
+/// A run with its operation's id.
+fn named((run, said): (Run, Value)) -> (Run, String) {
+    let id = said[1]["operationId"].as_str().map(str::to_string);
+    let id = id.unwrap_or_else(|| read::unnamed(&run.place.1, &run.place.0));
+    (run, id)
+}
+
+/// Adds to the newer ones what only the older version has.
+fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
+    let mut needed = BTreeSet::new();
+    for operation in &older.operations {
+        mentioned(operation, &mut needed);
+    }
+    loop {
+        let before = needed.len();
+        for definition in older
+            .types
+            .iter()
+            .filter(|definition| needed.contains(&definition.ident))
+            .collect::<Vec<_>>()
+        {
+            definition.mentioned(&mut needed);
+            needed.extend(definition.refers_to.iter().cloned());
+        }
+        if needed.len() == before {
+            break;
+        }
+    }
+    for definition in older.types {
+        if !needed.contains(&definition.ident) {
+            continue;
+        }
+        match newer.types.iter().find(|known| known.ident == definition.ident) {
+            None => newer.types.push(definition),
+            Some(known) if known.schema == definition.schema && known.name == definition.name => {}
+            Some(known) => {
+                let reason = format!(
+                    "this is `{}` in Rust, and so is {} of a newer version; give one of them a name of its own",
+                    definition.ident, known.pointer
+                );
+                return Err(Problem::refused(&definition.pointer, reason));
+            }
+        }
+    }
+    newer.operations.extend(older.operations);
+    let is_new = |name: &String| !newer.tags.iter().any(|tag| tag.name == *name);
+    let tags: Vec<_> = older.tags.into_iter().filter(|tag| is_new(&tag.name)).collect();
+    newer.tags.extend(tags);
+    let is_new = |name: &String| !newer.security_schemes.iter().any(|known| known.name == *name);
+    let schemes: Vec<_> = older
+        .security_schemes
+        .into_iter()
+        .filter(|it| is_new(&it.name))
+        .collect();
+    newer.security_schemes.extend(schemes);
+    Ok(newer)
+}
+
+/// The types that an operation names.
+fn mentioned(operation: &Operation, found: &mut BTreeSet<Ident>) {
+    let parameters = [
+        &operation.path_parameters,
+        &operation.query_parameters,
+        &operation.header_parameters,
+    ];
+    for field in parameters.into_iter().flatten() {
+        field.ty.mentioned(found);
+    }
+    match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Json(ident)) => drop(found.insert(ident.clone())),
+        Some(BodyContent::Form(form)) => {
+            form.fields.iter().for_each(|field| field.ty.mentioned(found));
+            found.extend(form.refers_to.iter().cloned());
+        }
+        Some(BodyContent::Bytes | BodyContent::Multipart) | None => {}
+    }
+    found.extend(operation.error_type.iter().cloned());
+    for success in &operation.successes {
+        if let ResponseContent::Json(ident, _) = &success.content {
+            found.insert(ident.clone());
+        }
+    }
+}
