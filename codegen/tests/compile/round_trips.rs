@@ -23,7 +23,7 @@ mod versions;
 /// The traits, and the versions whose documents they emit: the newest is kept beside the trait, the others in its folder.
 const TRAITS: [(&str, &[(u64, u64, u64)]); 5] = [
     ("accounts", &[(1, 0, 0)]),
-    ("everything", &[(1, 0, 0)]),
+    ("everything", &[(1, 1, 0), (1, 0, 0)]),
     ("pets", &[(1, 0, 0)]),
     ("telemetry", &[(1, 0, 0)]),
     ("versions", &[(2, 1, 0), (2, 0, 0), (1, 0, 0)]),
