@@ -1,11 +1,12 @@
-//! Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
+//! Generates a Dropshot server and a progenitor client from an OpenAPI document.
 //!
-//! [`load`] reads the document, [`structure`] refuses what is no OpenAPI 3.0, [`read`] turns it into the neutral
+//! [`load`] reads the document, with what other files hold ([`bundle`]) and 3.1 said as 3.0 ([`newer`]); [`structure`] refuses what is no OpenAPI 3.0, [`read`] turns it into the neutral
 //! [`model`] and refuses what cannot be generated, [`lint`] refuses what only shows in the whole, [`emit`] writes the
 //! code, [`output`] compares it with the files there are or replaces them. [`refusals`] goes on after a refusal, and
 //! finds all. The generator knows nothing of any particular API: what it needs beyond OpenAPI it reads from the `x-`
 //! extensions that README.md lists.
 
+pub mod bundle;
 pub mod emit;
 pub mod error;
 pub mod explain;
@@ -13,6 +14,7 @@ pub mod lint;
 pub mod literals;
 pub mod load;
 pub mod model;
+pub mod newer;
 pub mod node;
 pub mod output;
 pub mod positions;

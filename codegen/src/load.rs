@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Problem;
 use crate::node::Node;
 use crate::positions::{DEEPEST_JSON, Positions, deeper, too_deep};
+use crate::{Problem, bundle, newer};
 
 /// A document.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Document {
 /// Reads a YAML or JSON document from a file.
 ///
 /// # Errors
-/// When the file cannot be read, is neither YAML nor JSON, or says that it is something else than OpenAPI 3.0.
+/// When the file or one that it refers to cannot be read, is neither YAML nor JSON, or is no OpenAPI 3.0 or 3.1.
 pub fn from_file(path: &Path) -> Result<Document, Problem> {
     let text = std::fs::read_to_string(path).map_err(|source| Problem::Io {
         path: path.into(),
@@ -32,21 +32,39 @@ pub fn from_file(path: &Path) -> Result<Document, Problem> {
     from_text(path, &text)
 }
 
-/// Reads a document from its text; `path` is for messages.
+/// Reads a document from its text; `path` is for messages, and where the files lie that it refers to.
 ///
 /// # Errors
-/// When it is neither YAML nor JSON, or says that it is something else than OpenAPI 3.0.
+/// When it is neither YAML nor JSON, refers to what is not there, or is no OpenAPI 3.0 or 3.1.
 pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
-    let (value, positions) = match text.trim_start().starts_with('{') {
-        true => json(path, text)?,
-        false => yaml(path, text)?,
-    };
+    let (mut value, mut positions) = parsed(path, text)?;
     version(&value).map_err(|problem| positions.locate(path, problem))?;
+    bundle::bundled(path, &mut value, &mut positions, &|file| {
+        let text = std::fs::read_to_string(file).map_err(|source| Problem::Io {
+            path: file.into(),
+            source,
+        })?;
+        parsed(file, &text)
+    })
+    .map_err(|problem| positions.locate(path, problem))?;
+    if value["openapi"]
+        .as_str()
+        .is_some_and(|version| version.starts_with("3.1."))
+    {
+        newer::converted(&mut value).map_err(|problem| positions.locate(path, problem))?;
+    }
     Ok(Document {
         path: path.into(),
         value,
         positions,
     })
+}
+
+fn parsed(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
+    match text.trim_start().starts_with('{') {
+        true => json(path, text),
+        false => yaml(path, text),
+    }
 }
 
 /// A text that begins like JSON and is none may still be YAML in braces.
@@ -89,9 +107,12 @@ fn yaml(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
 
 fn version(value: &Value) -> Result<(), Problem> {
     let version = Node::root(value).need("openapi")?;
-    if !version.text()?.starts_with("3.0.") {
+    let is_known = ["3.0.", "3.1."]
+        .iter()
+        .any(|known| version.text().is_ok_and(|text| text.starts_with(known)));
+    if !is_known {
         let found = version.text()?;
-        return Err(version.refuse(format!("OpenAPI 3.0.x is needed, this is {found}")));
+        return Err(version.refuse(format!("OpenAPI 3.0.x or 3.1.x is needed, this is {found}")));
     }
     Ok(())
 }

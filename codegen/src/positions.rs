@@ -1,7 +1,7 @@
 //! Where in the file the values of the document stand.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use saphyr_parser::{Event, Parser, ScanError, Span};
 
@@ -11,7 +11,20 @@ use crate::node::escaped;
 
 /// The line and column (both from 1) of every value, by its JSON pointer. A member stands where its name does.
 #[derive(Clone, Debug, Default)]
-pub struct Positions(BTreeMap<String, (usize, usize)>);
+pub struct Positions(BTreeMap<String, (usize, usize)>, Vec<Foreign>);
+
+/// A part of the document that comes from another file.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// Where it stands in the document.
+    pub at: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Where it stands there.
+    pub inner: String,
+    /// The places of that file.
+    pub positions: Positions,
+}
 
 /// An object or array that is being walked.
 struct Open {
@@ -171,6 +184,26 @@ impl Positions {
         pointer
     }
 
+    /// Adds a part that comes from another file.
+    pub fn add(&mut self, part: Foreign) {
+        self.1.push(part);
+    }
+
+    /// Whether parts of the document come from other files.
+    pub fn are_of_several_files(&self) -> bool {
+        !self.1.is_empty()
+    }
+
+    /// The part from another file that holds the pointer, and where that is there.
+    fn foreign(&self, pointer: &str) -> Option<(&Foreign, String)> {
+        let within = |part: &&Foreign| {
+            let rest = pointer.strip_prefix(part.at.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let part = self.1.iter().filter(within).max_by_key(|part| part.at.len())?;
+        Some((part, format!("{}{}", part.inner, &pointer[part.at.len()..])))
+    }
+
     /// Adds to a refusal where its place is in the file `path`: the place itself, or the nearest around it.
     pub fn locate(&self, path: &Path, problem: Problem) -> Problem {
         match problem {
@@ -179,6 +212,14 @@ impl Positions {
                 pointer,
                 reason,
             } => {
+                if let Some((part, there)) = self.foreign(&pointer) {
+                    let located = part.positions.locate(&part.path, Problem::refused(&there, ""));
+                    let place = match located {
+                        Problem::Refused { place, .. } => place,
+                        _ => None,
+                    };
+                    return Problem::Refused { place, pointer, reason };
+                }
                 let mut around = pointer.as_str();
                 let found = loop {
                     match (self.0.get(around), around.rsplit_once('/')) {

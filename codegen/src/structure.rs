@@ -218,7 +218,9 @@ fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pr
 /// What is wrong, in the words of OpenAPI where the reader's own say little.
 fn reason(key: &str, value: &Value, said: &str) -> String {
     let text = match (key, value) {
-        ("type", Value::Array(_)) => "lists of types are OpenAPI 3.1: name one, and write `nullable: true` for null",
+        ("type", Value::Array(_)) => {
+            "several types need a `oneOf`, each with its own rules; null is `nullable: true`, or in OpenAPI 3.1 a type among them"
+        }
         ("exclusiveMinimum" | "exclusiveMaximum", Value::Number(_)) => {
             "a number here is OpenAPI 3.1: write `true`, beside the bound itself"
         }

@@ -33,8 +33,8 @@ fn json_names_the_place_of_an_error_and_of_a_member_that_stands_twice() {
     );
     assert!(refused("{\"openapi\": \"3.0.3\",\n \"a\": [1 2}").starts_with("a:2:"));
     assert_eq!(
-        refused("{\"openapi\": \"3.1.0\"}"),
-        "a:1:2: #/openapi: OpenAPI 3.0.x is needed, this is 3.1.0"
+        refused("{\"openapi\": \"3.2.0\"}"),
+        "a:1:2: #/openapi: OpenAPI 3.0.x or 3.1.x is needed, this is 3.2.0"
     );
 }
 
@@ -93,4 +93,46 @@ fn aliases_that_multiply_are_refused() {
         text += &format!("a{level}: &a{level} [{}]\n", vec![previous; 9].join(", "));
     }
     assert!(refused(&text).contains("repetition limit"), "{}", refused(&text));
+}
+
+/// What stands in another file is refused at its place there, under its pointer in the whole document.
+#[test]
+fn a_refusal_names_the_file_that_holds_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "api.yaml",
+        "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:\n  /a: {$ref: 'a.yaml'}\n",
+    );
+    write(
+        "a.yaml",
+        "get:\n  operationId: a\n  responses:\n    '200':\n      description: ok\n      content:\n        \
+         application/json: {schema: {$ref: 'b.yaml#/Pet'}}\n",
+    );
+    write(
+        "b.yaml",
+        "Pet:\n  type: object\n  properties:\n    photo: {type: string, format: binary}\n",
+    );
+    let document = codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
+    let problem = codegen::model(&document).unwrap_err().to_string();
+    let file = folder.path().join("b.yaml");
+    let expected = format!("{}:4:5: #/components/schemas/Pet/properties/photo: ", file.display());
+    assert!(problem.starts_with(&expected), "{problem}");
+    write("a.yaml", "get: {trace: 1}\ntrace: {operationId: a, responses: {}}\n");
+    let document = codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
+    let problems: Vec<String> = codegen::refusals::all(&document, false)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let file = folder.path().join("a.yaml").display().to_string();
+    assert!(
+        problems.iter().all(|problem| problem.starts_with(&file)),
+        "{problems:#?}"
+    );
+    // A circle of files has an end.
+    write("a.yaml", "$ref: 'a.yaml'\n");
+    let problem = codegen::load::from_file(&folder.path().join("api.yaml"))
+        .unwrap_err()
+        .to_string();
+    assert!(problem.contains("leads in a circle"), "{problem}");
 }

@@ -7,7 +7,7 @@ mod support;
 
 use std::path::Path;
 
-use codegen::load::{Document, from_text};
+use codegen::load::{self, Document, from_text};
 use codegen::refusals::{all, groups, skipping};
 use codegen::{emit, model};
 use support::{documents, generated};
@@ -213,8 +213,7 @@ fn the_first_refusal_is_among_all() {
 #[test]
 fn a_document_that_generates_has_no_refusals() {
     for path in [documents("positive", "yaml"), generated("defects")].concat() {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let document = from_text(Path::new("a.yaml"), &text).unwrap();
+        let document = load::from_file(&path).unwrap();
         let all: Vec<String> = all(&document, false).iter().map(ToString::to_string).collect();
         assert!(all.is_empty(), "{}: {all:#?}", path.display());
     }

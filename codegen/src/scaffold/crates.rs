@@ -118,14 +118,19 @@ pub fn init(
             folder.display()
         )));
     }
-    let spec = match document.path.extension().is_some_and(|extension| extension == "json") {
+    let is_of_several_files = document.positions.are_of_several_files();
+    let spec = match is_of_several_files || document.path.extension().is_some_and(|extension| extension == "json") {
         true => "openapi.json",
         false => "openapi.yaml",
     };
-    let text = std::fs::read_to_string(&document.path).map_err(|source| Problem::Io {
-        path: document.path.clone(),
-        source,
-    })?;
+    let text = match is_of_several_files {
+        // As one: the others would have to come along, too.
+        true => format!("{:#}\n", document.value),
+        false => std::fs::read_to_string(&document.path).map_err(|source| Problem::Io {
+            path: document.path.clone(),
+            source,
+        })?,
+    };
     let needs_raw = api
         .operations
         .iter()

@@ -22,6 +22,7 @@ mod behaviour;
 mod errors;
 mod lists;
 mod moved_aside;
+mod newer;
 mod of_defects;
 mod over_http;
 mod round_trips;

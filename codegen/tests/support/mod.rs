@@ -39,9 +39,7 @@ pub fn name(path: &Path) -> String {
 /// Generates everything that is kept of a document: its folder's subfolders with their files.
 pub fn generate(kind: &str, path: &Path) -> Vec<(PathBuf, Vec<File>)> {
     let name = name(path);
-    let text = std::fs::read_to_string(path).unwrap();
-    // Messages must not depend on where the project lies.
-    let document = load::from_text(Path::new(path.file_name().unwrap()), &text).unwrap();
+    let document = load::from_file(path).unwrap();
     let mut all = vec![document.clone()];
     // Older versions of the same API.
     let older = folder(kind).join(&name).join("older");

@@ -1,0 +1,252 @@
+//! OpenAPI 3.1 as 3.0, as far as the two can say the same.
+//!
+//! What 3.0 has no word for stays as it is, and is refused where it is read.
+
+use serde_json::{Map, Value, json};
+
+use crate::Problem;
+use crate::node::escaped;
+
+/// Says a document of OpenAPI 3.1 in 3.0's words.
+///
+/// # Errors
+/// What no server can be made of, or is written in another dialect.
+pub fn converted(document: &mut Value) -> Result<(), Problem> {
+    if document
+        .get("webhooks")
+        .and_then(Value::as_object)
+        .is_some_and(|all| !all.is_empty())
+    {
+        return Err(Problem::refused(
+            "#/webhooks",
+            "webhooks are calls that the server makes; leave them out, and call without generated code",
+        ));
+    }
+    if let Some(dialect) = document.get("jsonSchemaDialect").and_then(Value::as_str)
+        && ![
+            "https://spec.openapis.org/oas/3.1/dialect/base",
+            "https://json-schema.org/draft/2020-12/schema",
+        ]
+        .contains(&dialect)
+    {
+        let reason = format!("schemas of the dialect `{dialect}` are not supported; use OpenAPI's own");
+        return Err(Problem::refused("#/jsonSchemaDialect", reason));
+    }
+    if let Some(members) = document.as_object_mut() {
+        members.insert("openapi".into(), "3.0.3".into());
+        members.entry("paths").or_insert_with(|| json!({}));
+        members.shift_remove("webhooks");
+        members.shift_remove("jsonSchemaDialect");
+    }
+    if let Some(info) = document.get_mut("info").and_then(Value::as_object_mut) {
+        info.shift_remove("summary");
+        if let Some(license) = info.get_mut("license").and_then(Value::as_object_mut) {
+            license.shift_remove("identifier");
+        }
+    }
+    outside(document, "#");
+    Ok(())
+}
+
+/// Looks for schemas.
+fn outside(value: &mut Value, pointer: &str) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members.iter_mut() {
+                if key.starts_with("x-") || ["example", "examples", "default"].contains(&key.as_str()) {
+                    continue;
+                }
+                if key == "schema" {
+                    schema(value);
+                } else if key == "schemas" && pointer == "#/components" {
+                    each(value);
+                } else {
+                    outside(value, &format!("{pointer}/{}", escaped(key)));
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| outside(item, "")),
+        _ => {}
+    }
+}
+
+fn each(schemas: &mut Value) {
+    if let Some(members) = schemas.as_object_mut() {
+        members.values_mut().for_each(schema);
+    }
+}
+
+fn schema(value: &mut Value) {
+    match value {
+        Value::Bool(true) => *value = json!({}),
+        Value::Bool(false) => *value = json!({ "not": {} }),
+        Value::Object(members) => {
+            for (key, inner) in members.iter_mut() {
+                match key.as_str() {
+                    "properties" => each(inner),
+                    "items" | "not" => schema(inner),
+                    "additionalProperties" if inner.is_object() => schema(inner),
+                    "allOf" | "anyOf" | "oneOf" => inner.as_array_mut().into_iter().flatten().for_each(schema),
+                    _ => {}
+                }
+            }
+            members.shift_remove("$comment");
+            members.shift_remove("$schema");
+            reference(members);
+            constant(members);
+            types(members);
+            alternatives(members);
+            for (bound, exclusive, is_closer) in [
+                ("minimum", "exclusiveMinimum", f64::gt as fn(&f64, &f64) -> bool),
+                ("maximum", "exclusiveMaximum", f64::lt),
+            ] {
+                bounds(members, bound, exclusive, is_closer);
+            }
+            if let Some(Value::Array(examples)) = members.get("examples") {
+                let first = examples.first().cloned();
+                members.shift_remove("examples");
+                if let Some(first) = first {
+                    members.entry("example").or_insert(first);
+                }
+            }
+            content(members);
+        }
+        _ => {}
+    }
+}
+
+/// What stands beside a reference counts in 3.1; in 3.0 the reference needs a place of its own.
+fn reference(members: &mut Map<String, Value>) {
+    if members.len() < 2 {
+        return;
+    }
+    if let Some(reference) = members.shift_remove("$ref") {
+        let mut parts = vec![json!({ "$ref": reference })];
+        if let Some(Value::Array(others)) = members.shift_remove("allOf") {
+            parts.extend(others);
+        }
+        members.insert("allOf".into(), parts.into());
+    }
+}
+
+fn constant(members: &mut Map<String, Value>) {
+    if members.contains_key("enum") {
+        return;
+    }
+    if let Some(value) = members.shift_remove("const") {
+        let ty = match &value {
+            Value::String(_) => Some("string"),
+            Value::Bool(_) => Some("boolean"),
+            Value::Number(number) if number.is_f64() => Some("number"),
+            Value::Number(_) => Some("integer"),
+            _ => None,
+        };
+        if let Some(ty) = ty {
+            members.entry("type").or_insert_with(|| ty.into());
+        }
+        members.insert("enum".into(), json!([value]));
+    }
+}
+
+/// `[string, "null"]` is a string that may be null; of several types, each is an alternative.
+fn types(members: &mut Map<String, Value>) {
+    let Some(mut all) = (match members.get("type") {
+        Some(Value::Array(all)) => Some(all.clone()),
+        Some(Value::String(one)) if one == "null" => Some(vec!["null".into()]),
+        _ => None,
+    }) else {
+        return;
+    };
+    let before = all.len();
+    all.retain(|ty| ty != "null");
+    let may_be_null = all.len() < before;
+    let says_more = members.keys().any(|key| key != "type" && !is_annotation(key));
+    match all.as_slice() {
+        [] => {
+            members.shift_remove("type");
+            members.insert("enum".into(), json!([null]));
+            return;
+        }
+        [one] => drop(members.insert("type".into(), one.clone())),
+        // Of which type each rule is would be a guess: it is refused, with what to do.
+        _ if says_more => return,
+        several => {
+            // Whole numbers are numbers, too: as two alternatives they would both fit.
+            let has_numbers = several.iter().any(|ty| ty == "number");
+            let several = several.iter().filter(|ty| !has_numbers || **ty != "integer");
+            let alternatives: Vec<Value> = several.map(|ty| json!({ "type": ty })).collect();
+            members.shift_remove("type");
+            members.insert("oneOf".into(), alternatives.into());
+        }
+    }
+    if may_be_null {
+        members.insert("nullable".into(), true.into());
+        if let Some(Value::Array(values)) = members.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+    }
+}
+
+fn is_annotation(key: &str) -> bool {
+    [
+        "title",
+        "description",
+        "examples",
+        "example",
+        "default",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+    ]
+    .contains(&key)
+        || key.starts_with("x-")
+}
+
+/// An alternative that is null makes the others nullable.
+fn alternatives(members: &mut Map<String, Value>) {
+    for keyword in ["oneOf", "anyOf"] {
+        let Some(Value::Array(all)) = members.get_mut(keyword) else {
+            continue;
+        };
+        let before = all.len();
+        all.retain(|alternative| *alternative != json!({ "enum": [null] }));
+        if all.len() == before || all.is_empty() {
+            continue;
+        }
+        let only = (all.len() == 1).then(|| all.remove(0));
+        if let Some(only) = only {
+            members.shift_remove(keyword);
+            members.insert("allOf".into(), json!([only]));
+        }
+        members.insert("nullable".into(), true.into());
+    }
+}
+
+/// A bound that excludes itself is a number of its own in 3.1; where both are stated, the closer one counts.
+fn bounds(members: &mut Map<String, Value>, bound: &str, exclusive: &str, is_closer: fn(&f64, &f64) -> bool) {
+    let Some(value) = members.get(exclusive).filter(|value| value.is_number()).cloned() else {
+        return;
+    };
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    match members.get(bound) {
+        Some(other) if is_closer(&number(other), &number(&value)) => drop(members.shift_remove(exclusive)),
+        _ => {
+            members.insert(bound.into(), value);
+            members.insert(exclusive.into(), true.into());
+        }
+    }
+}
+
+/// Texts that are bytes.
+fn content(members: &mut Map<String, Value>) {
+    let encoding = members.get("contentEncoding").and_then(Value::as_str);
+    let format = match (encoding, members.contains_key("contentMediaType")) {
+        (Some("base64"), _) => "byte",
+        (None, true) => "binary",
+        _ => return,
+    };
+    members.shift_remove("contentEncoding");
+    members.shift_remove("contentMediaType");
+    members.entry("type").or_insert_with(|| "string".into());
+    members.insert("format".into(), format.into());
+}
