@@ -218,3 +218,40 @@ fn a_document_that_generates_has_no_refusals() {
         assert!(all.is_empty(), "{}: {all:#?}", path.display());
     }
 }
+
+/// The README's tables name a document for everything that is not supported, and all of them are there.
+#[test]
+fn what_the_readme_calls_unsupported_has_refused_documents() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let section = readme
+        .split("## Not supported\n")
+        .nth(1)
+        .unwrap()
+        .split("\n## ")
+        .next()
+        .unwrap();
+    let rows = section
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| In the document"));
+    let mut count = 0;
+    for row in rows {
+        let last = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no document for: {row}");
+        for name in names {
+            let message = support::folder("negative").join(name).with_extension("txt");
+            assert!(message.exists(), "{name} is not refused: {row}");
+            count += 1;
+        }
+    }
+    assert!(count >= 30, "{count}");
+}
+
+#[test]
+fn a_client_sends_no_parts() {
+    let document = load::from_file(&support::folder("positive").join("parts.yaml")).unwrap();
+    assert!(all(&document, false).is_empty());
+    let refused: Vec<String> = all(&document, true).iter().map(ToString::to_string).collect();
+    assert_eq!(refused.len(), 2, "{refused:#?}");
+    assert!(refused[0].contains("progenitor sends no parts"), "{refused:#?}");
+}
