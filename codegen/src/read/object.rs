@@ -116,7 +116,9 @@ impl<'a> Parts<'a> {
         if depth > 0
             && let Some(place) = node.get("additionalProperties")
         {
-            return Err(place.refuse("`additionalProperties` in a part of an `allOf` is not supported; put the map into a member of its own"));
+            return Err(place.refuse(
+                "`additionalProperties` in a part of an `allOf` is not supported; put the map into a member of its own",
+            ));
         }
         if let Some(list) = node.get("allOf") {
             for part in list.items()? {

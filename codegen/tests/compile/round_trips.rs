@@ -20,8 +20,11 @@ mod telemetry;
 #[path = "../../fixtures/round_trip/versions.rs"]
 mod versions;
 
+/// Major, minor and patch.
+type Version = (u64, u64, u64);
+
 /// The traits, and the versions whose documents they emit: the newest is kept beside the trait, the others in its folder.
-const TRAITS: [(&str, &[(u64, u64, u64)]); 5] = [
+const TRAITS: [(&str, &[Version]); 5] = [
     ("accounts", &[(1, 0, 0)]),
     ("everything", &[(1, 1, 0), (1, 0, 0)]),
     ("pets", &[(1, 0, 0)]),
