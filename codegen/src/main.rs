@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use codegen::{Problem, emit, explain, load, output, refusals, scaffold};
 use report::Progress;
 
-/// Generates a Dropshot server and a progenitor client from an OpenAPI 3.0 document.
+/// Generates a Dropshot server and a progenitor client from an OpenAPI document.
 #[derive(Parser)]
 #[command(after_help = "\
 Exit codes: 0 done (check: all fresh), 1 the document or a file is at fault, 2 check found differences.

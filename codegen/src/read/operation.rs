@@ -317,7 +317,7 @@ fn parts(node: &Node<'_>) -> Result<(), Problem> {
             }
             "items" => parts(&place.resolved()?)?,
             "required" => {}
-            _ if KINDS.contains(&key) || key.starts_with("x-") || schema::is_annotation(key) => {}
+            _ if KINDS.contains(&key) || key.starts_with("x-") || schema::ANNOTATIONS.contains(&key) => {}
             _ => {
                 return Err(place.refuse(format!(
                     "`{key}` of a part would not be checked: Dropshot hands parts to the handler as they come; leave it out, \

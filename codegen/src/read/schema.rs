@@ -13,7 +13,7 @@ use crate::model::{Field, MapRules, OneWay, Shape, Type, TypeDefinition};
 use crate::node::Node;
 
 /// What may stand beside any keyword and changes nothing in Rust.
-const ANNOTATIONS: [&str; 10] = [
+pub const ANNOTATIONS: [&str; 10] = [
     "title",
     "description",
     "example",
@@ -25,11 +25,6 @@ const ANNOTATIONS: [&str; 10] = [
     "default",
     "xml",
 ];
-
-/// Whether a keyword says nothing of which values there are.
-pub fn is_annotation(key: &str) -> bool {
-    ANNOTATIONS.contains(&key)
-}
 
 /// Types of schemas that stand inside other schemas, with names made of the place where they stand.
 pub type Derived = Vec<TypeDefinition>;
