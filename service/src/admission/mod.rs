@@ -1,7 +1,7 @@
 //! Admission: a nonce once, and the key's rate window, exact across all replicas.
 //!
-//! One statement admits every request that arrived while the previous one ran, and is sent at once unless there is a crowd,
-//! so that the flush of its commit is shared. It is a transaction of its own: no nonce stays uncommitted while anything else is
+//! One statement admits every request that arrived while the previous one ran, and is sent at once when idle, so that
+//! the flush of its commit is shared. It is a transaction of its own: no nonce stays uncommitted while anything else is
 //! waited for, so nobody can make another's admission wait. A request that fails after its admission has burnt a nonce,
 //! which costs a retry nothing: it carries a new one anyway.
 
@@ -9,10 +9,12 @@ pub mod nonces;
 mod windows;
 
 use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
+use futures::FutureExt;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -30,11 +32,6 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 
 /// The most requests in one statement.
 const LARGEST_BATCH: usize = 1_000;
-
-/// The size of a batch from which on more are surely under way; unless the next one is as large, it waits for them as long
-/// as [`GATHER`]: a statement and a flush for each handful of a crowd would cost all of them more than that.
-const CROWD: usize = 8;
-const GATHER: Duration = Duration::from_millis(1);
 
 /// Requests that may wait for a batch; more are turned away with 503.
 const QUEUE: usize = 10_000;
@@ -258,25 +255,21 @@ impl Admission {
 /// Sends batch after batch until the last [`Admission`] is gone.
 async fn run(pool: Pool, mut queue: mpsc::Receiver<Waiting>, windows: Arc<Windows>) {
     let mut requests = Vec::new();
-    let mut before = 0;
     while queue.recv_many(&mut requests, LARGEST_BATCH).await > 0 {
-        if before >= CROWD && requests.len() < before {
-            tokio::time::sleep(GATHER).await;
-            while requests.len() < LARGEST_BATCH
-                && let Ok(one) = queue.try_recv()
-            {
-                requests.push(one);
-            }
-        }
         let mut batch = std::mem::take(&mut requests);
-        before = batch.len();
         batch.retain(|request| !request.is_abandoned());
         if batch.is_empty() {
             continue;
         }
-        match admit_batch(&pool, &batch).await {
-            Ok(keys) => answer(batch, keys, &windows, None),
-            Err(error) => try_in_halves(&pool, batch, error, &windows).await,
+        let work = async {
+            match admit_batch(&pool, &batch).await {
+                Ok(keys) => answer(batch, keys, &windows, None),
+                Err(error) => try_in_halves(&pool, batch, error, &windows).await,
+            }
+        };
+        // Without this task nobody would ever be admitted again.
+        if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+            tracing::error!("admitting a batch panicked");
         }
     }
 }

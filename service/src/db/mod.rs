@@ -1,6 +1,7 @@
-//! The SQL of the service, a module per resource: statements as consts beside their row mapping; nothing of HTTP.
+//! The SQL of the service, a module per resource: registered statements beside their row mapping; nothing of HTTP.
 
 use thiserror::Error;
+use tokio_postgres::error::SqlState;
 
 pub(crate) use column::column;
 
@@ -67,9 +68,24 @@ impl DbError {
     pub fn leaves_open(&self) -> bool {
         match self {
             DbError::TimedOut => true,
-            DbError::Query(error) => error.code().is_none(),
+            DbError::Query(_) => self.refusal().is_none(),
             DbError::Pool(_) | DbError::Data { .. } => false,
         }
+    }
+
+    /// The database's refusal, after which nothing of what was asked for stands. A session that was ended says nothing of
+    /// what it had committed.
+    pub fn refusal(&self) -> Option<&SqlState> {
+        let DbError::Query(error) = self else { return None };
+        error.code().filter(|code| {
+            ![
+                SqlState::ADMIN_SHUTDOWN,
+                SqlState::CRASH_SHUTDOWN,
+                SqlState::CANNOT_CONNECT_NOW,
+                SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            ]
+            .contains(code)
+        })
     }
 }
 

@@ -1,42 +1,70 @@
 //! Batches of whatever has arrived: most packages need no more than this.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Answer, Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, within};
+use super::{
+    Answer, Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, unless_it_panics, within,
+};
+use crate::db::DbError;
 use crate::db::measurements::{self, Verdict};
+
+/// The size of a batch from which on more packages are surely under way; the next batch waits for them: a flush for each
+/// handful of a crowd would cost all of them more than that moment.
+const CROWD: usize = 8;
+const GATHER: Duration = Duration::from_millis(1);
 
 /// Records batch after batch, until the queue is closed and empty. What the database refuses is tried once more, in halves:
 /// one package that cannot be recorded does not keep the others from it.
 pub(super) async fn run(shared: Arc<Shared>) {
-    while let Some(batch) = shared.queue.next().await {
-        match attempt(&shared, &batch).await {
-            Ok(verdicts) => hand_on(&shared, batch, verdicts),
-            Err(error) if batch.len() > 1 && error.refusal().is_some() => {
-                tracing::warn!(%error, packages = batch.len(), "measurements are tried again in halves");
-                let mut first = batch;
-                let second = first.split_off(first.len() / 2);
-                for half in [first, second] {
-                    match attempt(&shared, &half).await {
-                        Ok(verdicts) => hand_on(&shared, half, verdicts),
-                        Err(error) => answer_all(half, &error),
-                    }
-                }
-            }
-            Err(error) => answer_all(batch, &error),
+    let mut is_crowd = false;
+    while shared.queue.is_filled().await {
+        if is_crowd {
+            tokio::time::sleep(GATHER).await;
+        }
+        let batch = shared.queue.take();
+        is_crowd = batch.len() >= CROWD;
+        if !batch.is_empty() {
+            unless_it_panics(record(&shared, batch)).await;
         }
     }
 }
 
-async fn attempt(shared: &Shared, batch: &[Waiting]) -> Result<Vec<Verdict>, RecordError> {
+async fn record(shared: &Shared, batch: Vec<Waiting>) {
+    match attempt(shared, &batch).await {
+        Ok(verdicts) => hand_on(shared, batch, verdicts),
+        Err(error) if batch.len() > 1 && error.refusal().is_some() => {
+            tracing::warn!(%error, packages = batch.len(), "measurements are tried again in halves");
+            let mut first = batch;
+            let second = first.split_off(first.len() / 2);
+            for half in [first, second] {
+                match attempt(shared, &half).await {
+                    Ok(verdicts) => hand_on(shared, half, verdicts),
+                    Err(error) => answer_all(half, &error),
+                }
+            }
+        }
+        Err(error) => answer_all(batch, &error),
+    }
+}
+
+async fn attempt(shared: &Shared, batch: &[Waiting]) -> Result<Vec<Result<Verdict, DbError>>, RecordError> {
     let (client, until) = connect(&shared.pool).await?;
     let outcome = within(until, measurements::record(&client, &packages(batch))).await;
     hand_back(client, &outcome);
     outcome
 }
 
-fn hand_on(shared: &Shared, batch: Vec<Waiting>, verdicts: Vec<Verdict>) {
+fn hand_on(shared: &Shared, batch: Vec<Waiting>, verdicts: Vec<Result<Verdict, DbError>>) {
     let mut again = Vec::new();
     for (waiting, verdict) in batch.into_iter().zip(verdicts) {
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                answer_all(vec![waiting], &error.into());
+                continue;
+            }
+        };
         let answer: Answer = Ok(match verdict {
             Verdict::Recorded => Outcome::Recorded {
                 id: waiting.package.id,

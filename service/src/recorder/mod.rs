@@ -15,10 +15,12 @@ mod budget;
 mod queue;
 mod reports;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
+use futures::FutureExt;
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -98,20 +100,12 @@ impl RecordError {
         }
     }
 
-    /// The database's refusal, after which nothing of the attempt stands. A session that was ended says nothing of what it
-    /// had committed.
+    /// As [`DbError::refusal`].
     fn refusal(&self) -> Option<&SqlState> {
-        let RecordError::Db(error) = self else { return None };
-        let DbError::Query(error) = &**error else { return None };
-        error.as_db_error().map(|refusal| refusal.code()).filter(|code| {
-            ![
-                SqlState::ADMIN_SHUTDOWN,
-                SqlState::CRASH_SHUTDOWN,
-                SqlState::CANNOT_CONNECT_NOW,
-                SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-            ]
-            .contains(code)
-        })
+        match self {
+            RecordError::Db(error) => error.refusal(),
+            RecordError::Busy | RecordError::Overdue(_) => None,
+        }
     }
 }
 
@@ -219,6 +213,16 @@ fn hand_back<T>(client: Object, outcome: &Result<T, RecordError>) {
     {
         drop(Object::take(client));
     }
+}
+
+/// Does a piece of the work of a task that must go on whatever becomes of it; false when it panicked. What the piece had at
+/// hand is dropped unanswered then, which its callers are told at once.
+async fn unless_it_panics(work: impl Future<Output = ()>) -> bool {
+    let done = AssertUnwindSafe(work).catch_unwind().await.is_ok();
+    if !done {
+        tracing::error!("recording measurements panicked");
+    }
+    done
 }
 
 fn packages(batch: &[Waiting]) -> Vec<&Package> {

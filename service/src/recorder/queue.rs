@@ -12,7 +12,7 @@ use super::Waiting;
 pub(super) const LARGEST_BATCH: usize = 64;
 
 /// Raw bytes after which nothing more is put into a batch.
-const LARGEST_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const LARGEST_BYTES: usize = 4 * 1024 * 1024;
 
 /// See above. Bounded by the budget of the recorder.
 #[derive(Default)]
@@ -46,24 +46,26 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Lets [`Queue::next`] end when nothing waits any more.
+    /// Lets [`Queue::is_filled`] end when nothing waits any more.
     pub fn close(&self) {
         self.with(|state| state.is_closed = true);
         self.arrived.notify_one();
     }
 
-    /// Waits for packages, and takes as many as go into a batch, without those that nobody waits for; `None` at the end.
-    pub async fn next(&self) -> Option<Vec<Waiting>> {
+    /// Waits until there are packages; false at the end.
+    pub async fn is_filled(&self) -> bool {
         loop {
-            let (batch, is_closed) = self.with(|state| (state.take(), state.is_closed));
-            if !batch.is_empty() {
-                return Some(batch);
-            }
-            if is_closed {
-                return None;
+            let (is_filled, is_closed) = self.with(|state| (!state.turns.is_empty(), state.is_closed));
+            if is_filled || is_closed {
+                return is_filled;
             }
             self.arrived.notified().await;
         }
+    }
+
+    /// Takes as many packages as go into a batch, without those that nobody waits for.
+    pub fn take(&self) -> Vec<Waiting> {
+        self.with(State::take)
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
@@ -162,19 +164,19 @@ pub(super) mod tests {
             queue.push(waiting);
             outcomes.push(outcome);
         }
-        let batch = queue.next().await.expect("a batch");
+        let batch = queue.take();
         assert_eq!(names(&batch), ["a1", "b1", "c1", "a2", "b2", "a3"]);
         let (late, _outcome) = waiting(1, "a4");
         queue.push(late);
         queue.again(batch);
-        let batch = queue.next().await.expect("a batch");
+        let batch = queue.take();
         assert_eq!(
             names(&batch),
             ["a1", "b1", "c1", "a2", "b2", "a3", "a4"],
             "in front of what came later"
         );
         queue.close();
-        assert!(queue.next().await.is_none());
+        assert!(!queue.is_filled().await);
     }
 
     #[tokio::test]
@@ -188,7 +190,7 @@ pub(super) mod tests {
         }
         let (single, _outcome) = waiting(2, "single");
         queue.push(single);
-        let batch = queue.next().await.expect("a batch");
+        let batch = queue.take();
         assert_eq!(batch.len(), LARGEST_BATCH);
         assert_eq!(names(&batch)[..3], ["flood", "single", "flood"]);
     }
@@ -201,6 +203,6 @@ pub(super) mod tests {
         queue.push(gone);
         queue.push(here);
         drop(outcome);
-        assert_eq!(names(&queue.next().await.expect("a batch")), ["here"]);
+        assert_eq!(names(&queue.take()), ["here"]);
     }
 }

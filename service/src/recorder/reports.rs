@@ -13,9 +13,11 @@ use tokio::sync::Notify;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use super::queue::LARGEST_BATCH;
-use super::{Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, within};
-use crate::db::measurements::{self, Applied, LineOutcome, Lock, Target};
+use super::queue::{LARGEST_BATCH, LARGEST_BYTES};
+use super::{
+    Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, unless_it_panics, within,
+};
+use crate::db::measurements::{self, LineOutcome, Lock, Target};
 
 /// Rounds at a time: one, so that a round has all that came during the one before.
 pub(super) const ROUNDS: usize = 1;
@@ -45,9 +47,12 @@ struct State {
 }
 
 /// What has come for a report.
+#[derive(Default)]
 struct Line {
-    target: Target,
-    waiting: VecDeque<Waiting>,
+    /// Each with what its report was found by, which may change while others wait.
+    waiting: VecDeque<(Target, Waiting)>,
+    /// Whether a transaction has taken of it, or it rests: then it is in no queue.
+    is_taken: bool,
     /// How often in a row somebody else had the report.
     locked: u32,
 }
@@ -56,6 +61,8 @@ struct Line {
 #[derive(Default)]
 struct Taken {
     lines: Vec<(Target, Vec<Waiting>)>,
+    packages: usize,
+    bytes: usize,
     external_ids: HashSet<(Uuid, String)>,
     /// Those whose turn is after the others', for they have an external id of one of them.
     twins: Vec<Waiting>,
@@ -66,12 +73,21 @@ impl Taken {
         self.lines.is_empty() && self.twins.is_empty()
     }
 
-    /// The next packages of a line that somebody waits for, each external id once.
-    fn take(&mut self, line: &mut Line, room: usize) -> usize {
-        let mut batch = Vec::new();
-        while batch.len() < room
-            && let Some(waiting) = line.waiting.pop_front()
+    fn is_full(&self) -> bool {
+        self.packages >= LARGEST_BATCH || self.bytes >= LARGEST_BYTES
+    }
+
+    /// Takes the next packages of a line that somebody waits for, of one target and each external id once; returns whether
+    /// there were any.
+    fn take(&mut self, line: &mut Line) -> bool {
+        let (mut target, mut batch) = (None, Vec::new());
+        while !self.is_full()
+            && let Some((next, waiting)) = line.waiting.pop_front()
         {
+            if target.as_ref().is_some_and(|target| *target != next) {
+                line.waiting.push_front((next, waiting));
+                break;
+            }
             let package = &waiting.package;
             let is_twin = match &package.external_id {
                 _ if !waiting.is_wanted() => continue,
@@ -80,15 +96,16 @@ impl Taken {
             };
             if is_twin {
                 self.twins.push(waiting);
-            } else {
-                batch.push(waiting);
+                continue;
             }
+            self.packages += 1;
+            self.bytes += package.raw.len();
+            target = Some(next);
+            batch.push(waiting);
         }
-        let taken = batch.len();
-        if taken > 0 {
-            self.lines.push((line.target.clone(), batch));
-        }
-        taken
+        let Some(target) = target else { return false };
+        self.lines.push((target, batch));
+        true
     }
 }
 
@@ -99,24 +116,19 @@ impl Reports {
 
     /// Adds a package to the line of its report.
     pub fn add(&self, target: Target, waiting: Waiting) {
-        let id = target.inspection_id;
-        self.with(|state| match state.lines.get_mut(&id) {
-            Some(line) => line.waiting.push_back(waiting),
-            None => {
-                let waiting = VecDeque::from([waiting]);
-                let locked = 0;
-                state.lines.insert(
-                    id,
-                    Line {
-                        target,
-                        waiting,
-                        locked,
-                    },
-                );
-                state.free.push_back(id);
-                self.free.notify_one();
+        let report = target.inspection_id;
+        let is_new = self.with(|state| {
+            let is_new = !state.lines.contains_key(&report);
+            let line = state.lines.entry(report).or_default();
+            line.waiting.push_back((target, waiting));
+            if is_new {
+                state.free.push_back(report);
             }
+            is_new
         });
+        if is_new {
+            self.free.notify_one();
+        }
     }
 
     /// Lets the tasks end when nothing is ready any more.
@@ -156,29 +168,49 @@ impl Reports {
     }
 
     /// Puts back what was taken and could not be tried to the end.
-    fn put_back(&self, report: Uuid, batch: Vec<Waiting>) {
+    fn put_back(&self, target: &Target, batch: Vec<Waiting>) {
         self.with(|state| {
-            if let Some(line) = state.lines.get_mut(&report) {
-                for waiting in batch.into_iter().rev() {
-                    line.waiting.push_front(waiting);
-                }
+            let line = state.lines.entry(target.inspection_id).or_default();
+            for waiting in batch.into_iter().rev() {
+                line.waiting.push_front((target.clone(), waiting));
             }
         });
     }
 
-    /// Lets a line go on after a round.
+    /// Everything that has come for a report meanwhile.
+    fn drain(&self, report: Uuid) -> Vec<Waiting> {
+        self.with(|state| match state.lines.get_mut(&report) {
+            Some(line) => line.waiting.drain(..).map(|(_, waiting)| waiting).collect(),
+            None => Vec::new(),
+        })
+    }
+
+    /// Lets a line go on that was taken.
     fn go_on(&self, report: Uuid, next: Lock) {
         let is_ready = self.with(|state| {
-            let is_done = state.lines.get(&report).is_none_or(|line| line.waiting.is_empty());
-            if is_done {
+            let Some(line) = state.lines.get_mut(&report).filter(|line| line.is_taken) else {
+                return false;
+            };
+            line.is_taken = false;
+            if line.waiting.is_empty() {
                 state.lines.remove(&report);
-            } else {
-                state.ready(next).push_back(report);
+                return false;
             }
-            !is_done
+            state.ready(next).push_back(report);
+            true
         });
         if is_ready {
             self.notice(next).notify_one();
+        }
+    }
+
+    /// The turn of a line whose report was locked so often in a row. What is locked for a moment is free the next time; what
+    /// is locked again is waited for in turn, unless too many lines are, or none of them would get its turn in time.
+    fn turn_after(&self, locked: u32) -> Lock {
+        let is_crowded = self.with(|state| state.in_turn.len() >= 2 * ALONE);
+        match locked.is_multiple_of(2) && !is_crowded {
+            true => Lock::InTurn,
+            false => Lock::Free,
         }
     }
 
@@ -205,17 +237,16 @@ impl State {
     /// What goes into a transaction: of one line, or of as many as make up a batch.
     fn take(&mut self, lock: Lock) -> Taken {
         let mut taken = Taken::default();
-        let mut room = LARGEST_BATCH;
-        while room > 0
+        while !taken.is_full()
             && (lock == Lock::Free || taken.is_empty())
             && let Some(report) = self.ready(lock).pop_front()
         {
             let Some(line) = self.lines.get_mut(&report) else {
                 continue;
             };
-            match taken.take(line, room) {
-                0 => drop(self.lines.remove(&report)),
-                some => room -= some,
+            match taken.take(line) {
+                true => line.is_taken = true,
+                false => drop(self.lines.remove(&report)),
             }
         }
         taken
@@ -225,12 +256,20 @@ impl State {
 /// Applies round after round, until the recorder ends and nothing is ready.
 pub(super) async fn run(shared: Arc<Shared>, lock: Lock) {
     while let Some(Taken { lines, twins, .. }) = shared.reports.next(lock).await {
-        match lock {
-            Lock::Free => round(&shared, lines).await,
-            Lock::InTurn => {
-                for (target, batch) in lines {
-                    alone(&shared, target, batch).await;
+        let reports: Vec<Uuid> = lines.iter().map(|(target, _)| target.inspection_id).collect();
+        let work = async {
+            match lock {
+                Lock::Free => round(&shared, lines).await,
+                Lock::InTurn => {
+                    for (target, batch) in lines {
+                        alone(&shared, target, batch).await;
+                    }
                 }
+            }
+        };
+        if !unless_it_panics(work).await {
+            for report in reports {
+                shared.reports.go_on(report, Lock::Free);
             }
         }
         // By now what they are twins of is recorded, or refused: they are told so.
@@ -249,16 +288,10 @@ async fn round(shared: &Arc<Shared>, batches: Vec<(Target, Vec<Waiting>)>) {
                 settle(shared, &target, batch, outcome);
             }
         }
-        Err(error) if is_taken(&error) => {
-            for (target, batch) in batches {
-                shared.queue.again(batch);
-                shared.reports.go_on(target.inspection_id, Lock::Free);
-            }
-        }
         Err(error) if error.refusal().is_some() => {
             tracing::warn!(%error, reports = batches.len(), "measurements are tried again, each report alone");
             for (target, batch) in batches {
-                shared.reports.put_back(target.inspection_id, batch);
+                shared.reports.put_back(&target, batch);
                 shared.reports.go_on(target.inspection_id, Lock::InTurn);
             }
         }
@@ -273,23 +306,24 @@ async fn round(shared: &Arc<Shared>, batches: Vec<(Target, Vec<Waiting>)>) {
 
 /// Applies what has come for one report; where the database refuses it, each half once more.
 async fn alone(shared: &Arc<Shared>, target: Target, batch: Vec<Waiting>) {
+    let report = target.inspection_id;
     let mut rest = vec![batch];
     let mut is_first = true;
     while let Some(batch) = rest.pop() {
         let batches = [(target.clone(), batch)];
         let outcome = attempt(shared, Lock::InTurn, &batches).await;
         let [(_, mut batch)] = batches;
-        match outcome {
-            Ok(outcomes) => {
-                if let Some(outcome) = outcomes.into_iter().next() {
-                    answer_line(shared, &target, batch, outcome);
-                }
+        match outcome.map(|outcomes| outcomes.into_iter().next()) {
+            Ok(Some(outcome)) => answer_line(shared, &target, batch, outcome),
+            Ok(None) => {}
+            // An external id of theirs is taken: the next batch finds out whose. All that came after them goes after them.
+            Err(error) if error.refusal() == Some(&SqlState::UNIQUE_VIOLATION) => {
+                batch.extend(rest.drain(..).rev().flatten());
+                batch.extend(shared.reports.drain(report));
+                shared.queue.again(batch);
             }
-            Err(error) if is_taken(&error) => shared.queue.again(batch),
             Err(error) if error.refusal() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                for half in rest.drain(..).rev() {
-                    batch.extend(half);
-                }
+                batch.extend(rest.drain(..).rev().flatten());
                 return settle(shared, &target, batch, LineOutcome::Locked);
             }
             Err(error) if is_first && batch.len() > 1 && error.refusal().is_some() => {
@@ -301,48 +335,42 @@ async fn alone(shared: &Arc<Shared>, target: Target, batch: Vec<Waiting>) {
         }
         is_first = false;
     }
-    shared.reports.note(target.inspection_id, false);
-    shared.reports.go_on(target.inspection_id, Lock::Free);
+    shared.reports.note(report, false);
+    shared.reports.go_on(report, Lock::Free);
 }
 
-/// Answers a line's packages, and lets it go on.
+/// Answers a line's packages and lets it go on; where somebody else has its report, after a rest.
 fn settle(shared: &Arc<Shared>, target: &Target, batch: Vec<Waiting>, outcome: LineOutcome) {
     let report = target.inspection_id;
-    if outcome != LineOutcome::Locked {
+    if !matches!(outcome, LineOutcome::Locked) {
         answer_line(shared, target, batch, outcome);
         shared.reports.note(report, false);
         shared.reports.go_on(report, Lock::Free);
         return;
     }
-    shared.reports.put_back(report, batch);
+    shared.reports.put_back(target, batch);
     let locked = shared.reports.note(report, true);
     let rest = (REST.0 * 2_u32.pow(locked.saturating_sub(1).min(8))).min(REST.1);
-    // What is locked for a moment is free the next time; what is locked again and again is waited for in turn.
-    let next = if locked.is_multiple_of(2) {
-        Lock::InTurn
-    } else {
-        Lock::Free
-    };
     let shared = shared.clone();
     tokio::spawn(async move {
         tokio::time::sleep(rest).await;
+        let next = shared.reports.turn_after(locked);
         shared.reports.go_on(report, next);
     });
 }
 
 fn answer_line(shared: &Shared, target: &Target, batch: Vec<Waiting>, outcome: LineOutcome) {
     match outcome {
-        LineOutcome::Applied(applied) => answer_applied(target, batch, applied),
+        LineOutcome::Applied(applied) => {
+            for (waiting, applied) in batch.into_iter().zip(applied) {
+                let id = waiting.package.id;
+                let applied = Some((target.inspection_id, applied));
+                waiting.answer(Ok(Outcome::Recorded { id, applied }));
+            }
+        }
         // Whatever they are now, the next batch finds out.
         LineOutcome::NotOpen | LineOutcome::Locked => shared.queue.again(batch),
-    }
-}
-
-fn answer_applied(target: &Target, batch: Vec<Waiting>, applied: Vec<Applied>) {
-    for (waiting, applied) in batch.into_iter().zip(applied) {
-        let id = waiting.package.id;
-        let applied = Some((target.inspection_id, applied));
-        waiting.answer(Ok(Outcome::Recorded { id, applied }));
+        LineOutcome::Unreadable(error) => answer_all(batch, &error.into()),
     }
 }
 
@@ -356,15 +384,10 @@ async fn attempt(
         .iter()
         .map(|(target, batch)| measurements::Line {
             target,
-            packages: super::packages(batch),
+            packages: packages(batch),
         })
         .collect();
     let outcome = within(until, measurements::record_applied(&client, lock, &lines)).await;
     hand_back(client, &outcome);
     outcome
-}
-
-/// Whether an external id of theirs is taken: the next batch finds out whose.
-fn is_taken(error: &RecordError) -> bool {
-    error.refusal() == Some(&SqlState::UNIQUE_VIOLATION)
 }

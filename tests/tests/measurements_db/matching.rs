@@ -135,6 +135,7 @@ async fn exactly_24_hours_is_within_the_window() {
         let sql = "UPDATE inspections SET created_at = now() - $2::text::interval WHERE id = $1";
         transaction.execute(sql, &[&report, &age]).await.unwrap();
         let verdicts = measurements::record(&transaction, &[&package]).await.unwrap();
+        let verdicts: Vec<Verdict> = verdicts.into_iter().map(Result::unwrap).collect();
         let target = Target {
             inspection_id: report,
             branch_id: world.branch.id,

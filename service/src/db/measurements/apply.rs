@@ -60,10 +60,6 @@ SET status = 'APPLIED', inspection_id = $2, settled_at = now(), settled_by = $3,
 WHERE id = $1 AND status = 'PENDING'";
 }
 
-/// Begins a transaction that does not wait for long where another one is at work: who asks again later holds no connection
-/// meanwhile.
-const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '100ms'";
-
 /// Packages for one report, in their order.
 pub struct Line<'p> {
     /// The report.
@@ -73,7 +69,7 @@ pub struct Line<'p> {
 }
 
 /// What became of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum LineOutcome {
     /// Its packages are recorded and applied; what became of each, in their order.
     Applied(Vec<Applied>),
@@ -81,15 +77,27 @@ pub enum LineOutcome {
     Locked,
     /// The report is no longer open for it; of this line nothing has changed.
     NotOpen,
+    /// The report holds what cannot be read; of this line nothing has changed.
+    Unreadable(DbError),
 }
 
 /// How a report's lock is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Whichever are free, of any number of reports: nobody is waited for.
+    /// Whichever are free, of any number of reports: none is waited for, and nothing else that is locked for more than 10 ms,
+    /// for all of them stay locked meanwhile.
     Free,
-    /// That of a single report, in its turn, for at most 100 ms.
+    /// That of a single report, in its turn, for at most 100 ms: who asks again later holds no connection meanwhile.
     InTurn,
+}
+
+impl Lock {
+    fn begin(self) -> &'static str {
+        match self {
+            Lock::Free => "BEGIN; SET LOCAL lock_timeout = '10ms'",
+            Lock::InTurn => "BEGIN; SET LOCAL lock_timeout = '100ms'",
+        }
+    }
 }
 
 /// Records packages and applies them to their reports, in one transaction of its own and two round trips; what became of
@@ -100,7 +108,7 @@ pub enum Lock {
 ///
 /// # Errors
 /// What the database says. Of what it answers nothing was recorded: `lock_not_available` where something is locked for longer
-/// than 100 ms, `unique_violation` where an external id is taken. An error of the connection says nothing about the outcome.
+/// than [`Lock`] says, `unique_violation` where an external id is taken. An error of the connection says nothing about the outcome.
 pub async fn record_applied<C: GenericClient>(
     client: &C,
     lock: Lock,
@@ -109,7 +117,10 @@ pub async fn record_applied<C: GenericClient>(
     let statements = Statements::prepare(client).await?;
     let record = client.prepare_cached(RECORD_APPLIED.sql()).await?;
     // Sent together, and worked off in this order.
-    let (begun, locked) = futures::join!(client.batch_execute(BEGIN), locked(&statements, client, lock, lines));
+    let (begun, locked) = futures::join!(
+        client.batch_execute(lock.begin()),
+        locked(&statements, client, lock, lines)
+    );
     let locked = match begun.map_err(DbError::from).and(locked) {
         Ok(locked) => locked,
         Err(error) => {
@@ -125,6 +136,7 @@ pub async fn record_applied<C: GenericClient>(
             Locked::Here(report) => LineOutcome::Applied(taken.take(report, line)),
             Locked::Elsewhere => LineOutcome::Locked,
             Locked::NotOpen => LineOutcome::NotOpen,
+            Locked::Unreadable(error) => LineOutcome::Unreadable(error),
         })
         .collect();
     if taken.packages.is_empty() {

@@ -129,14 +129,17 @@ pub struct Replay {
     pub same_raw: bool,
 }
 
-/// Records the packages that wait for a report; a verdict for each package, in their order.
+/// Records the packages that wait for a report; a verdict for each package, in their order, or why one cannot be read.
 ///
 /// One statement, which commits by itself: an error that the database answers says that nothing was recorded; one of the
 /// connection says nothing.
 ///
 /// # Errors
 /// What the database says, of any of the packages.
-pub async fn record<C: GenericClient>(client: &C, packages: &[&Package]) -> Result<Vec<Verdict>, DbError> {
+pub async fn record<C: GenericClient>(
+    client: &C,
+    packages: &[&Package],
+) -> Result<Vec<Result<Verdict, DbError>>, DbError> {
     let columns = Columns::of(packages);
     let points: Vec<String> = packages.iter().map(|package| codes(package)).collect();
     let texts: Vec<String> = packages.iter().map(|package| texts(package)).collect();
@@ -161,10 +164,8 @@ pub async fn record<C: GenericClient>(client: &C, packages: &[&Package]) -> Resu
     if rows.len() != packages.len() {
         return Err(unexpected(format!("{} verdicts of {}", rows.len(), packages.len())));
     }
-    rows.iter()
-        .zip(packages)
-        .map(|(row, package)| verdict(row, package))
-        .collect()
+    let verdicts = rows.iter().zip(packages);
+    Ok(verdicts.map(|(row, package)| verdict(row, package)).collect())
 }
 
 fn verdict(row: &Row, package: &Package) -> Result<Verdict, DbError> {

@@ -1,6 +1,6 @@
 //! Reports under their locks: what decides about device values, and the values into their test-line forms.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::GenericClient;
@@ -163,8 +163,7 @@ impl Statements {
             client.query(&self.read, &of_it),
         );
         let Some(locked) = locked? else { return Ok(None) };
-        let mut read = Read::of(&read?)?;
-        Ok(Some(read.report(report_id, &locked)?))
+        report(report_id, &locked, &read?).map(Some)
     }
 
     /// Locks those reports that nobody else has locked, and reads them; what became of each, in their order.
@@ -177,20 +176,28 @@ impl Statements {
             client.query(&self.lock_free, &parameters),
             client.query(&self.read, &parameters[..1]),
         );
-        let (locked, mut read) = (locked?, Read::of(&read?)?);
+        let locked = locked?;
         if locked.len() != targets.len() {
             return Err(unexpected(format!("{} reports of {}", locked.len(), targets.len())));
+        }
+        let mut read_of: HashMap<Uuid, Vec<Row>> = HashMap::new();
+        for row in read? {
+            read_of.entry(row.try_get("inspection_id")?).or_default().push(row);
         }
         ids.into_iter()
             .zip(&locked)
             .map(|(id, row)| {
-                if row.try_get("is_locked")? {
-                    Ok(Locked::Here(read.report(id, row)?))
+                Ok(if row.try_get("is_locked")? {
+                    // What one report holds must not keep the others from theirs.
+                    match report(id, row, read_of.get(&id).map(Vec::as_slice).unwrap_or_default()) {
+                        Ok(report) => Locked::Here(report),
+                        Err(error) => Locked::Unreadable(error),
+                    }
                 } else if row.try_get("is_open")? {
-                    Ok(Locked::Elsewhere)
+                    Locked::Elsewhere
                 } else {
-                    Ok(Locked::NotOpen)
-                }
+                    Locked::NotOpen
+                })
             })
             .collect()
     }
@@ -233,41 +240,8 @@ pub(super) enum Locked {
     Elsewhere,
     /// It is not open for its target.
     NotOpen,
-}
-
-/// What was read of reports, until each is asked for.
-struct Read(HashMap<Uuid, Form>);
-
-#[derive(Default)]
-struct Form {
-    ids: Option<(Uuid, Option<Uuid>)>,
-    points: BTreeMap<String, TestLinePoint>,
-}
-
-impl Read {
-    fn of(rows: &[Row]) -> Result<Self, DbError> {
-        let mut forms: HashMap<Uuid, Form> = HashMap::new();
-        for row in rows {
-            let form = forms.entry(row.try_get("inspection_id")?).or_default();
-            form.ids = Some((row.try_get("template_id")?, row.try_get("form_id")?));
-            form.points.insert(row.try_get("code")?, point(row)?);
-        }
-        Ok(Read(forms))
-    }
-
-    fn report(&mut self, inspection_id: Uuid, locked: &Row) -> Result<Report, DbError> {
-        let Form { ids, points } = self.0.remove(&inspection_id).unwrap_or_default();
-        Ok(Report {
-            inspection_id,
-            now: locked.try_get("now")?,
-            form: ids,
-            test_line: TestLine {
-                points,
-                factory_power_hp: locked.try_get("factory_power_hp")?,
-                ..TestLine::default()
-            },
-        })
-    }
+    /// The transaction has it, but it holds what cannot be read.
+    Unreadable(DbError),
 }
 
 /// A report that the transaction has locked.
@@ -278,6 +252,24 @@ pub(super) struct Report {
     /// The organisation's test-line template, and the report's form of it if there is one; `None` without a template.
     form: Option<(Uuid, Option<Uuid>)>,
     pub test_line: TestLine,
+}
+
+/// A report from the row of its lock and those of its form's points.
+fn report(inspection_id: Uuid, locked: &Row, points: &[Row]) -> Result<Report, DbError> {
+    let mut report = Report {
+        inspection_id,
+        now: locked.try_get("now")?,
+        form: None,
+        test_line: TestLine {
+            factory_power_hp: locked.try_get("factory_power_hp")?,
+            ..TestLine::default()
+        },
+    };
+    for row in points {
+        report.form = Some((row.try_get("template_id")?, row.try_get("form_id")?));
+        report.test_line.points.insert(row.try_get("code")?, point(row)?);
+    }
+    Ok(report)
 }
 
 fn point(row: &Row) -> Result<TestLinePoint, DbError> {
