@@ -47,7 +47,7 @@ impl Context {
     /// # Errors
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
-        Connection::take_of_share(&self.pool, &caller.key.share).await
+        Connection::take_of_share(&self.pool, &caller.key().share).await
     }
 }
 

@@ -25,7 +25,13 @@ pub const REQUEST_BOUND: Duration = Duration::from_millis(1_600);
 /// Values of a statement's parameters.
 pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
 
-/// A connection of the pool, for a bounded time.
+/// A connection of the pool, for a bounded time. It executes what is registered, and nothing else:
+///
+/// ```compile_fail,E0308
+/// async fn anything(client: &partner_api::db::connection::Connection) {
+///     let _ = client.query("SELECT 1", &[]).await;
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Connection {
     /// What it takes of its key's share of the pool.

@@ -1,8 +1,11 @@
 //! Statements, and the registry of all of them.
 //!
 //! A [`Connection`](super::connection::Connection) executes nothing but a [`Statement`], and [`statement!`](crate::statement)
-//! is the only way to make one: whatever the service can execute is in [`STATEMENTS`], where a test prepares it against the
-//! migrated schema.
+//! makes them: whatever an endpoint can execute is in [`STATEMENTS`], where a test prepares it against the migrated schema.
+//!
+//! What needs a transaction (`measurements`), its own session (`admission::nonces`) or COPY (the sandbox) holds a client of
+//! the driver's and sends it registered texts. Outside of the registry are only migrations, the partitions' DDL, and the
+//! words that begin and end a transaction.
 
 /// A statement's text, under a name.
 #[derive(Debug)]

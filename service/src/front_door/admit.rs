@@ -9,23 +9,31 @@ use partner_api_signing::DecodedPair;
 
 use super::identify::check_again;
 use super::route::Target;
-use super::verify::Verified;
+use super::verify::{Located, Verified};
 use super::{Refused, Seen};
 use crate::admission::{Admission, AdmissionError, Standing};
 use crate::directory::{Directory, Grants, Key};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 
-/// Who called, and what of the call an endpoint may use.
+/// Who called, and what of the call an endpoint may use. Only admission makes one:
+///
+/// ```compile_fail,E0451
+/// fn as_somebody(key: std::sync::Arc<partner_api::directory::Key>) -> partner_api::front_door::Caller {
+///     partner_api::front_door::Caller { key }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The key that signed.
-    pub key: Arc<Key>,
-    /// The request's id.
-    pub request_id: Arc<str>,
+    key: Arc<Key>,
 }
 
 impl Caller {
+    /// The key that signed.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
     /// What its partner may see.
     pub fn grants(&self) -> &Grants {
         &self.key.partner.grants
@@ -40,6 +48,7 @@ pub(super) struct Admitted {
     pub query: Vec<DecodedPair>,
     pub raw: Bytes,
     pub caller: Caller,
+    _step: (),
 }
 
 /// Admits a request. Its key, the key's expiry and the timestamp are looked at again first: the body may have taken so long
@@ -51,7 +60,7 @@ pub(super) struct Admitted {
 pub(super) async fn admit(
     directory: &Directory,
     admission: &Admission,
-    verified: Verified,
+    located: Located,
 ) -> Result<Admitted, Box<Refused>> {
     let Verified {
         mut seen,
@@ -60,7 +69,8 @@ pub(super) async fn admit(
         query,
         raw,
         claim,
-    } = verified;
+        ..
+    } = located.into_verified();
     let key = match check_again(directory, &claim, Utc::now()) {
         Ok(key) => key,
         Err(error) => return Err(seen.refused(error)),
@@ -73,10 +83,7 @@ pub(super) async fn admit(
     if standing.is_exceeded() {
         return Err(seen.refused(too_many(standing)));
     }
-    let caller = Caller {
-        key,
-        request_id: seen.request_id.clone(),
-    };
+    let caller = Caller { key };
     Ok(Admitted {
         seen,
         target,
@@ -84,6 +91,7 @@ pub(super) async fn admit(
         query,
         raw,
         caller,
+        _step: (),
     })
 }
 

@@ -25,6 +25,7 @@ pub(super) struct Received {
     pub claim: Claim,
     /// What the body takes of the budget of unverified bytes.
     pub hold: Hold,
+    _step: (),
 }
 
 /// Reads the whole body.
@@ -44,6 +45,7 @@ pub(super) async fn receive(
         head,
         body,
         claim,
+        ..
     } = identified;
     let mut hold = budget.hold(seen.address);
     let read = async {
@@ -60,6 +62,7 @@ pub(super) async fn receive(
             raw,
             claim,
             hold,
+            _step: (),
         }),
         Err(error) => Err(seen.refused(error)),
     }

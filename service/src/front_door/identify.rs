@@ -25,6 +25,8 @@ pub(super) struct Identified {
     pub head: http::request::Parts,
     pub body: RequestBody,
     pub claim: Claim,
+    // Private, so that nothing but the step makes one; so in the other steps.
+    _step: (),
 }
 
 /// What the four headers say.
@@ -73,6 +75,7 @@ pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identi
         head,
         body,
         claim,
+        _step: (),
     })
 }
 

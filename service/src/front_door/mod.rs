@@ -1,7 +1,7 @@
 //! The one place every request passes.
 //!
 //! A request is a value that moves, and each step is a type that only the step before can make:
-//! arrived → identified → received → verified → admitted → routed → answered. The order of checks
+//! arrived → identified → received → verified → located → admitted → routed → permitted → callable → answered. The order of checks
 //! (REQ-1) is [`FrontDoor::pass`], read from top to bottom: per-IP limit, the four headers, key, timestamp, body size,
 //! signature, IP allowlist, nonce, key limit, route, scope, parameters and body.
 //!
@@ -94,14 +94,14 @@ impl FrontDoor {
         let identified = identify::identify(&self.directory, arrived)?;
         let received = body::receive(&self.body_budget, self.settings.body_timeout, identified).await?;
         let verified = verify::signature(self.settings.environment, received)?;
-        let verified = verify::address(verified)?;
         let so_far = verified.seen.clone();
+        let located = verify::address(verified)?;
         tokio::time::timeout(self.settings.request_timeout, async {
-            let admitted = admit::admit(&self.directory, &self.admission, verified).await?;
+            let admitted = admit::admit(&self.directory, &self.admission, located).await?;
             let routed = route::route(admitted)?;
-            let routed = route::permission(routed)?;
-            let called = route::parameters(routed)?;
-            called.call(context).await
+            let permitted = route::permission(routed)?;
+            let callable = route::parameters(permitted)?;
+            callable.call(context).await
         })
         .await
         .unwrap_or_else(|_| Err(so_far.refused(ApiError::unavailable())))

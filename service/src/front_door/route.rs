@@ -120,6 +120,7 @@ pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
         query,
         raw,
         caller,
+        ..
     } = admitted;
     match target.0 {
         Ok(Found { route, variables }) => Ok(Routed {
@@ -135,13 +136,16 @@ pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
     }
 }
 
+/// A routed request whose key may call its operation.
+pub(super) struct Permitted(Routed);
+
 /// Checks the permission that the operation asks for (`x-required-scope`).
 ///
 /// # Errors
 /// 403 `scope_required`.
-pub(super) fn permission(routed: Routed) -> Result<Routed, Box<Refused>> {
+pub(super) fn permission(routed: Routed) -> Result<Permitted, Box<Refused>> {
     match routed.route.operation.extension("x-required-scope") {
-        Some(scope) if !routed.caller.key.permissions.iter().any(|held| held == scope) => {
+        Some(scope) if !routed.caller.key().permissions.iter().any(|held| held == scope) => {
             Err(routed.seen.refused(ApiError::new(
                 ErrorCode::ScopeRequired,
                 format!(
@@ -149,7 +153,7 @@ pub(super) fn permission(routed: Routed) -> Result<Routed, Box<Refused>> {
                 ),
             )))
         }
-        _ => Ok(routed),
+        _ => Ok(Permitted(routed)),
     }
 }
 
@@ -165,7 +169,7 @@ pub(super) struct Callable {
 ///
 /// # Errors
 /// 400 that names the parameter.
-pub(super) fn parameters(routed: Routed) -> Result<Callable, Box<Refused>> {
+pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<Refused>> {
     match query(routed.route.operation, routed.query) {
         Ok(query) => Ok(Callable {
             seen: routed.seen,

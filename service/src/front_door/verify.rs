@@ -24,6 +24,17 @@ pub(super) struct Verified {
     /// The body, byte for byte as sent.
     pub raw: Bytes,
     pub claim: Claim,
+    _step: (),
+}
+
+/// A verified request that was sent from where its key may be used.
+pub(super) struct Located(Verified);
+
+impl Located {
+    /// The request.
+    pub fn into_verified(self) -> Verified {
+        self.0
+    }
 }
 
 /// Compares the signature with the server's own.
@@ -40,6 +51,7 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         raw,
         claim,
         hold,
+        ..
     } = received;
     let query = match decode_query(head.uri.query().unwrap_or_default().as_bytes()) {
         Ok(query) => query,
@@ -65,6 +77,7 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         query,
         raw,
         claim,
+        _step: (),
     })
 }
 
@@ -87,15 +100,15 @@ fn invalid_signature(environment: Environment, canonical: &str) -> ApiError {
 ///
 /// # Errors
 /// 401 `invalid_key` with the observed address: the caller has proved the secret.
-pub(super) fn address(verified: Verified) -> Result<Verified, Box<Refused>> {
+pub(super) fn address(verified: Verified) -> Result<Located, Box<Refused>> {
     let (key, address) = (&verified.claim.key, verified.seen.address);
     if address::admits(&key.allowlist, address) {
-        return Ok(verified);
+        return Ok(Located(verified));
     }
     match key.allowlist_mode {
         AllowlistMode::Report => {
             tracing::warn!(key_id = &*key.id, %address, "outside the key's allowlist, admitted (mode report)");
-            Ok(verified)
+            Ok(Located(verified))
         }
         AllowlistMode::Enforce => Err(verified.seen.refused(ApiError::new(
             ErrorCode::InvalidKey,

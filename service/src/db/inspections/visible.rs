@@ -1,4 +1,5 @@
-//! Which reports a partner sees: what every statement about one report begins with.
+//! Which reports a partner sees: what every statement about one report begins with (`with_seen!`) or ends with
+//! (`where_visible!`).
 
 use uuid::Uuid;
 

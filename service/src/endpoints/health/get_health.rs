@@ -13,7 +13,7 @@ use crate::generated::types::{Environment, Health};
 pub async fn handle(context: &Context, caller: &Caller) -> Result<GetHealthResponse, ApiError> {
     Ok(GetHealthResponse::Ok(Health {
         status: "ok".into(),
-        partner: caller.key.partner.id,
+        partner: caller.key().partner.id,
         environment: match context.environment {
             partner_api_signing::Environment::Test => Environment::Test,
             partner_api_signing::Environment::Live => Environment::Live,

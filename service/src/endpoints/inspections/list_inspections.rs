@@ -30,7 +30,7 @@ pub async fn handle(
         ("published_to", query.published_to),
     )?;
     in_order(("created_from", query.created_from), ("created_to", query.created_to))?;
-    let partner = caller.key.partner.id;
+    let partner = caller.key().partner.id;
     let digest = digest(&query);
     let cursors = CursorSealer::new(&context.cursor_key);
     let after = match &query.cursor {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use partner_api_signing::TIMESTAMP_TOLERANCE_SECONDS;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -16,8 +17,8 @@ use crate::recorder::{Outcome, RecordError};
 use crate::rules::branch_code;
 use crate::rules::plate::Plate;
 
-/// How far a device's clock may be ahead of the service's: the tolerance of signed requests, 5 minutes.
-const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(300);
+/// How far a device's clock may be ahead of the service's: the tolerance of signed requests.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(TIMESTAMP_TOLERANCE_SECONDS.cast_signed());
 
 /// Records a package and answers what became of it.
 ///
@@ -39,8 +40,8 @@ pub async fn handle(
     });
     let package = Package {
         id: Uuid::now_v7(),
-        partner_id: caller.key.partner.id,
-        key_id: caller.key.id.to_string(),
+        partner_id: caller.key().partner.id,
+        key_id: caller.key().id.to_string(),
         branch_code: branch_code::folded(&body.branch_code),
         plate: plate.clone(),
         external_id: body.external_id,
