@@ -290,6 +290,13 @@ fn placed(module: &str, name: &str, arguments: &[String]) -> Result<String, Benc
     let mut rest = sql;
     while let Some((before, after)) = rest.split_once('$') {
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if digits == 0 {
+            // The end of a pattern.
+            text.push_str(before);
+            text.push('$');
+            rest = after;
+            continue;
+        }
         let number: usize = after[..digits].parse().unwrap_or_default();
         let argument = number.checked_sub(1).and_then(|place| arguments.get(place));
         let argument = argument.ok_or_else(|| {
