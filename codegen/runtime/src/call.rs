@@ -139,7 +139,21 @@ pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
         let message = format!("the body must be a form; send the header Content-Type: {FORM}");
         return Err(Refusal::Parameter(message));
     }
-    serde_html_form::from_bytes(&request.body).map_err(|error| Refusal::Parameter(error.to_string()))
+    serde_html_form::from_bytes(&request.body).map_err(|error| {
+        // The library does not say of which member several values are unsupported.
+        let repeated = repeated(&request.body)
+            .map(|name| format!(" (`{name}` was sent more than once)"))
+            .unwrap_or_default();
+        Refusal::Parameter(format!("{error}{repeated}"))
+    })
+}
+
+/// The first member that a form has more than once.
+fn repeated(form: &[u8]) -> Option<String> {
+    let mut seen = std::collections::HashSet::new();
+    url::form_urlencoded::parse(form)
+        .map(|(name, _)| name.into_owned())
+        .find(|name| !seen.insert(name.clone()))
 }
 
 fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -317,7 +331,7 @@ mod tests {
         request.body = Bytes::from_static(b"name=a&name=b");
         assert_eq!(
             form::<Pets>(&request).unwrap_err().to_string(),
-            "duplicate field `name`"
+            "unsupported value (`name` was sent more than once)"
         );
     }
 

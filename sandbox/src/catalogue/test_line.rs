@@ -83,7 +83,7 @@ const fn around_zero(good: i64, borderline: i64) -> Option<BoundsSpec> {
 /// An organisation's thresholds for a point. Where there are none, a device's value has `no_status`.
 #[must_use]
 pub fn thresholds(organization: usize, code: &str) -> Option<BoundsSpec> {
-    // A stricter house, and one that has not set everything up yet.
+    // A stricter organisation, and one that has not set everything up yet.
     let strict = if organization == FULL { 110 } else { 100 };
     let without = match organization {
         MASKED => code == "SUSP_REAR_RIGHT",
