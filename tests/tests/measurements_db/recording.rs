@@ -221,6 +221,29 @@ async fn what_comes_for_several_reports_shares_a_transaction_and_one_of_them_hol
     editing.rollback().await.unwrap();
 }
 
+#[tokio::test]
+async fn what_cannot_be_read_of_one_report_keeps_no_other_from_its_values() {
+    let world = World::new().await;
+    let plates: Vec<String> = (10..20).map(|number| format!("34ABC{number}")).collect();
+    for (number, plate) in plates.iter().enumerate() {
+        // No power that this service can calculate with.
+        let power = (number == 3).then_some("NaN");
+        world.report(plate, OPEN, "1 hour", power).await;
+    }
+    let submitted = plates
+        .iter()
+        .map(|plate| world.recorder.submit(world.package(plate, None, VALUE)));
+    let outcomes = join_all(submitted).await;
+    for (number, outcome) in outcomes.iter().enumerate() {
+        match (number, outcome) {
+            (3, Err(RecordError::Db(_))) => {}
+            (_, Ok(Outcome::Recorded { applied: Some(_), .. })) if number != 3 => {}
+            _ => panic!("{number}: {outcome:?}"),
+        }
+    }
+    assert_eq!(world.count("SELECT count(*) FROM measurements").await, 9);
+}
+
 /// MEA-10
 #[tokio::test]
 async fn of_one_external_id_for_several_reports_the_first_is_recorded() {
