@@ -1,18 +1,13 @@
 //! Batches of whatever has arrived: most packages need no more than this.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::queue::{CROWD, GATHER};
 use super::{
     Answer, Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, unless_it_panics, within,
 };
 use crate::db::DbError;
 use crate::db::measurements::{self, Verdict};
-
-/// The size of a batch from which on more packages are surely under way; the next batch waits for them: a flush for each
-/// handful of a crowd would cost all of them more than that moment.
-const CROWD: usize = 8;
-const GATHER: Duration = Duration::from_millis(1);
 
 /// Records batch after batch, until the queue is closed and empty. What the database refuses is tried once more, in halves:
 /// one package that cannot be recorded does not keep the others from it.

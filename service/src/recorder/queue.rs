@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -13,6 +14,11 @@ pub(super) const LARGEST_BATCH: usize = 64;
 
 /// Raw bytes after which nothing more is put into a batch.
 pub(super) const LARGEST_BYTES: usize = 4 * 1024 * 1024;
+
+/// The size of a batch from which on more packages are surely under way; the next batch waits for them: a flush for each
+/// handful of a crowd would cost all of them more than that moment.
+pub(super) const CROWD: usize = 8;
+pub(super) const GATHER: Duration = Duration::from_millis(1);
 
 /// See above. Bounded by the budget of the recorder.
 #[derive(Default)]

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use super::queue::{LARGEST_BATCH, LARGEST_BYTES};
+use super::queue::{CROWD, GATHER, LARGEST_BATCH, LARGEST_BYTES};
 use super::{
     Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, unless_it_panics, within,
 };
@@ -255,7 +255,9 @@ impl State {
 
 /// Applies round after round, until the recorder ends and nothing is ready.
 pub(super) async fn run(shared: Arc<Shared>, lock: Lock) {
-    while let Some(Taken { lines, twins, .. }) = shared.reports.next(lock).await {
+    while let Some(taken) = shared.reports.next(lock).await {
+        let is_crowd = taken.packages >= CROWD;
+        let Taken { lines, twins, .. } = taken;
         let reports: Vec<Uuid> = lines.iter().map(|(target, _)| target.inspection_id).collect();
         let work = async {
             match lock {
@@ -275,6 +277,9 @@ pub(super) async fn run(shared: Arc<Shared>, lock: Lock) {
         // By now what they are twins of is recorded, or refused: they are told so.
         if !twins.is_empty() {
             shared.queue.again(twins);
+        }
+        if is_crowd {
+            tokio::time::sleep(GATHER).await;
         }
     }
 }
