@@ -34,7 +34,7 @@ const MAINTENANCE: Duration = Duration::from_secs(60);
 const MAINTENANCE_BOUND: Duration = Duration::from_secs(45);
 
 /// Only one replica looks after partitions at a time.
-const MAINTENANCE_LOCK: i64 = 0x6e6f_6e63_6573;
+pub const MAINTENANCE_LOCK: i64 = 0x6e6f_6e63_6573;
 
 statement! {
     /// The tables of buckets. `detaching` is null for one that is no partition, and true for one whose detaching was cut

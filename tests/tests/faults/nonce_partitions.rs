@@ -1,9 +1,10 @@
 //! The table of nonces, whose partitions come and go while it is used.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
-use partner_api::admission::nonces::{BUCKET, look_after_partitions};
+use partner_api::admission::nonces::{BUCKET, MAINTENANCE_LOCK, look_after_partitions, prepare_partitions};
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
@@ -87,6 +88,43 @@ async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_the
         assert_eq!(loose, Vec::<String>::new());
     }
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+}
+
+/// A replica that starts serves nothing while another one is still making the partitions of now.
+#[tokio::test]
+async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() {
+    let service = Service::start().await;
+    for table in partitions(&service).await.0 {
+        let drop = format!("DROP TABLE used_nonces_{table}");
+        service.db.batch_execute(&drop).await.unwrap();
+    }
+    let other = cluster::connect(&service.database()).await;
+    let lock = "SELECT pg_advisory_lock($1)";
+    other.execute(lock, &[&MAINTENANCE_LOCK]).await.unwrap();
+    let now = bucket(&service).await;
+    let is_made = AtomicBool::new(false);
+    let other_replica = async {
+        // By then the one that starts has found the lock taken, and comes again.
+        service
+            .within_five_seconds(async || {
+                let looks = "SELECT count(*) > 0 FROM pg_stat_activity
+                             WHERE application_name = 'starting' AND query ~ 'used_nonces' AND state = 'idle'";
+                service.db.query_one(looks, &[]).await.unwrap().get(0)
+            })
+            .await;
+        for bucket in now..=now + 2 {
+            make_partition(&service, bucket).await;
+        }
+        is_made.store(true, Ordering::Release);
+    };
+    let mut config = service.database();
+    config.application_name("starting");
+    let its_pool = pool(config, &PoolSettings::default()).unwrap();
+    let starting = async {
+        prepare_partitions(&its_pool).await.unwrap();
+        assert!(is_made.load(Ordering::Acquire));
+    };
+    tokio::join!(starting, other_replica);
 }
 
 #[tokio::test]
