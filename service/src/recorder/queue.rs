@@ -20,7 +20,7 @@ pub(super) const LARGEST_BYTES: usize = 4 * 1024 * 1024;
 pub(super) const CROWD: usize = 8;
 pub(super) const GATHER: Duration = Duration::from_millis(1);
 
-/// See above. Bounded by the budget of the recorder.
+/// Packages that no statement has looked at yet. Bounded by the budget of the recorder.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,

@@ -29,7 +29,7 @@ pub(super) const ALONE: usize = 2;
 /// connection, so that reports under lock do not use up those of the others.
 const REST: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(200));
 
-/// See above.
+/// The lines of open reports, and which of them are ready for a transaction.
 #[derive(Default)]
 pub(super) struct Reports {
     state: Mutex<State>,
