@@ -5,10 +5,9 @@
 //! (`tokio::task::spawn_blocking`): rendering is pure computation, some tenths of a second.
 //!
 //! ```no_run
-//! # fn sample() -> report_pdf::Report { unimplemented!() }
-//! let renderer = report_pdf::Renderer::new();
-//! let pdf: Vec<u8> = renderer.render(&sample())?;
-//! # Ok::<(), report_pdf::RenderError>(())
+//! fn pdf(renderer: &report_pdf::Renderer, report: &report_pdf::Report) -> Result<Vec<u8>, report_pdf::RenderError> {
+//!     renderer.render(report)
+//! }
 //! ```
 //!
 //! Text from the report reaches the template as data (a JSON file in the template's virtual file system) and is never

@@ -269,7 +269,9 @@ async fn run(pool: Pool, mut queue: mpsc::Receiver<Waiting>, windows: Arc<Window
         };
         // Without this task nobody would ever be admitted again.
         if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-            tracing::error!("admitting a batch panicked");
+            tracing::error!(
+                "admitting a batch panicked; its callers are answered 503, and the panic is in the log before this line"
+            );
         }
     }
 }

@@ -220,7 +220,9 @@ fn hand_back<T>(client: Object, outcome: &Result<T, RecordError>) {
 async fn unless_it_panics(work: impl Future<Output = ()>) -> bool {
     let done = AssertUnwindSafe(work).catch_unwind().await.is_ok();
     if !done {
-        tracing::error!("recording measurements panicked");
+        tracing::error!(
+            "recording measurements panicked; their callers are answered 503, and the panic is in the log before this line"
+        );
     }
     done
 }

@@ -6,6 +6,7 @@ mod applying;
 mod matching;
 mod recording;
 mod replaying;
+mod rounds;
 mod superseding;
 mod upgrading;
 mod world;
