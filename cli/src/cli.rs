@@ -1,13 +1,16 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use partner_api::config::ServeArgs;
 #[cfg(feature = "sandbox")]
 use partner_api_sandbox::args::{EXAMPLES as SANDBOX_EXAMPLES, SandboxArgs};
 
 /// The partner API: inspection reports and test-line measurements.
 #[derive(Debug, Parser)]
-#[command(name = "partner-api", version, after_help = EXAMPLES)]
+#[command(name = "partner-api", version, after_help = EXAMPLES, after_long_help = long_examples())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -21,14 +24,69 @@ pub enum Command {
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Bring the database's schema up to date and stop
-    #[command(
-        after_help = "Example:\n  PARTNER_API_DATABASE_URL=postgresql://api@db.internal/partner partner-api migrate"
-    )]
-    Migrate(ServeArgs),
+    #[command(after_help = MIGRATE_EXAMPLES)]
+    Migrate(MigrateArgs),
     /// Start a private database with sandbox data, serve it, run the acceptance scenarios, and go on serving
     #[cfg(feature = "sandbox")]
     #[command(after_help = SANDBOX_EXAMPLES)]
     Sandbox(SandboxArgs),
+    /// What operators do.
+    #[command(flatten)]
+    Operator(partner_api_operator::Command),
+    /// Print the completions of a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Write the manual's pages into a folder
+    #[command(after_help = "Example:\n  partner-api man /usr/local/share/man/man1 && man partner-api-key-rotate")]
+    Man(ManArgs),
+}
+
+/// The options of `migrate`.
+#[derive(Args, Debug)]
+pub struct MigrateArgs {
+    /// Print what would be applied, and its SQL; change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print which migrations are applied, and since when; change nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub status: bool,
+    /// With --status: JSON instead of a table
+    #[arg(long, requires = "status")]
+    pub json: bool,
+    /// Where the database is.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+}
+
+/// The arguments of `completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// The arguments of `man`.
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// The folder, which is made if it does not exist
+    pub folder: PathBuf,
+}
+
+const MIGRATE_EXAMPLES: &str = "\
+Migrations are safe on a live system: replicas of the version before go on serving.
+
+Examples:
+  PARTNER_API_DATABASE_URL=postgresql://api@db.internal/partner partner-api migrate
+  partner-api migrate --dry-run    what would be applied
+  partner-api migrate --status     what is applied, and since when";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  partner-api completions bash > /etc/bash_completion.d/partner-api
+  partner-api completions zsh > /usr/local/share/zsh/site-functions/_partner-api";
+
+fn long_examples() -> String {
+    format!("{EXAMPLES}\n\n{}", partner_api_operator::failure::EXIT_CODES)
 }
 
 #[cfg(feature = "sandbox")]
@@ -36,12 +94,14 @@ const EXAMPLES: &str = "\
 Examples:
   partner-api sandbox                       everything in one: database, data, service, a check
   partner-api serve --config service.toml   the service as configured
-  partner-api serve --help                  every option, with its variable and default";
+  partner-api serve --help                  every option, with its variable and default
+  partner-api partner create 'Acme Devices' the first step of a partner; partner-api partner --help has the next";
 #[cfg(not(feature = "sandbox"))]
 const EXAMPLES: &str = "\
 Examples:
   partner-api serve --config service.toml   the service as configured
-  partner-api serve --help                  every option, with its variable and default";
+  partner-api serve --help                  every option, with its variable and default
+  partner-api partner create 'Acme Devices' the first step of a partner; partner-api partner --help has the next";
 
 const SERVE_EXAMPLES: &str = "\
 A flag wins over its environment variable, and that over the file. TIME is written as 250ms, 5s or 1m.

@@ -1,6 +1,8 @@
 //! `partner-api`: the service, its migrations and its sandbox.
 
 mod cli;
+mod manual;
+mod migrate;
 
 use std::process::ExitCode;
 
@@ -21,9 +23,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 async fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => run_serve(&args).await,
-        Command::Migrate(args) => run_migrate(&args).await,
+        Command::Migrate(args) => migrate::run(&args).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(args) => run_sandbox(&args).await,
+        Command::Operator(command) => return run_operator(command).await,
+        Command::Completions(args) => manual::completions(args.shell),
+        Command::Man(args) => manual::pages(&args.folder),
     };
     match result {
         Ok(code) => code,
@@ -57,16 +62,14 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run_migrate(args: &ServeArgs) -> Result<ExitCode, Failure> {
-    let config = Config::load(args)?;
-    logging::init(&config.log_level, config.log_format)?;
-    let database = OpenDatabase::open(&config).await?;
-    match database.applied.as_slice() {
-        [] => println!("The schema is up to date."),
-        applied => applied.iter().for_each(|migration| println!("applied {migration}")),
+async fn run_operator(command: partner_api_operator::Command) -> ExitCode {
+    match command.run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
     }
-    database.close().await;
-    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "sandbox")]

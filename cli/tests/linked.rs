@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The crates of pictures, of the client and of what else only the sandbox wants.
-const SANDBOX: [&str; 6] = [
+const SANDBOX: [&str; 5] = [
     "partner-api-sandbox",
     "sandbox-pictures",
     "partner-api-client",
     "progenitor-client",
-    "comfy-table",
     "indicatif",
 ];
 /// Of the private database.

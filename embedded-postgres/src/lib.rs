@@ -152,6 +152,24 @@ impl EmbeddedPostgres {
         Ok(postgres)
     }
 
+    /// How to connect to the application's database of a cluster that another process runs on `data_dir`; `None` if none does.
+    ///
+    /// # Errors
+    /// The folder cannot be looked into, or its server does not say where its socket is.
+    pub fn of_another_process(data_dir: &Path, options: &Options) -> Result<Option<Config>, EmbeddedPostgresError> {
+        let Ok(data_dir) = data_dir.canonicalize() else {
+            return Ok(None);
+        };
+        if !Lock::is_held(&data_dir)? {
+            return Ok(None);
+        }
+        let Some(home) = Home::existing(&data_dir)? else {
+            return Ok(None);
+        };
+        let role = options.role();
+        Ok(home.socket_in_use()?.map(|socket| config_for(&socket, &role, &role)))
+    }
+
     /// How to connect to the application's database.
     #[must_use]
     pub fn config(&self) -> Config {

@@ -31,6 +31,22 @@ pub(super) struct Lock {
 }
 
 impl Lock {
+    /// Whether another process has it.
+    pub fn is_held(data_dir: &Path) -> Result<bool, EmbeddedPostgresError> {
+        let path = data_dir.join(LOCK);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(EmbeddedPostgresError::io("open", &path)(error)),
+        };
+        // Shared, and let go of at once: two who look do not see each other.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(source)) => Err(EmbeddedPostgresError::io("lock", path)(source)),
+        }
+    }
+
     pub fn acquire(data_dir: &Path) -> Result<Self, EmbeddedPostgresError> {
         let path = data_dir.join(LOCK);
         let mut file = File::options()
@@ -133,6 +149,20 @@ impl Home {
     /// The server's log file.
     pub fn log(&self) -> PathBuf {
         self.0.join("postgres.log")
+    }
+
+    /// The folder of the running server's socket, which it writes into its lock file as the fifth line; `None` while it is
+    /// starting.
+    pub fn socket_in_use(&self) -> Result<Option<PathBuf>, EmbeddedPostgresError> {
+        let path = self.data().join("postmaster.pid");
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let folder = text.lines().nth(4).filter(|line| !line.is_empty());
+                Ok(folder.map(PathBuf::from))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(EmbeddedPostgresError::io("read", path)(error)),
+        }
     }
 
     fn has_cluster(&self) -> bool {

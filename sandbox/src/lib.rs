@@ -74,12 +74,6 @@ pub enum SandboxError {
     /// A secret cannot be sealed or opened.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
-    /// The operating system gives no random bytes.
-    #[error("no random bytes: {0}")]
-    Random(rand::rand_core::OsError),
-    /// The configured key prefix cannot begin a key id.
-    #[error(transparent)]
-    KeyPrefix(#[from] partner_api_signing::InvalidKeyId),
     /// A picture cannot be drawn.
     #[error("a picture cannot be drawn: {0}")]
     Picture(#[from] sandbox_pictures::PictureError),

@@ -3,9 +3,8 @@
 use deadpool_postgres::Transaction;
 use partner_api::db::DbError;
 use partner_api::db::connection::Connection;
-use partner_api::secrets::MasterKey;
-use partner_api_signing::{Environment, KEY_ID_RANDOM_BYTES, KeyId, SECRET_RANDOM_BYTES, Secret};
-use rand::TryRngCore as _;
+use partner_api::secrets::{MasterKey, new_key};
+use partner_api_signing::Environment;
 use uuid::Uuid;
 
 use super::SandboxError;
@@ -84,7 +83,7 @@ pub async fn insert(
     let mut sender = (Uuid::nil(), String::new());
     for spec in &PARTNERS {
         let id = Uuid::now_v7();
-        let (key_id, secret) = new_key(key_prefix)?;
+        let (key_id, secret) = new_key(key_prefix, Environment::Test)?;
         let (nonce, ciphertext) = master_key.seal(key_id.as_str(), &secret)?;
         transaction
             .execute(PARTNER.sql(), &[&id, &spec.name])
@@ -114,21 +113,6 @@ pub async fn insert(
         }
     }
     Ok(sender)
-}
-
-fn new_key(key_prefix: &str) -> Result<(KeyId, Secret), SandboxError> {
-    let mut public = [0; KEY_ID_RANDOM_BYTES];
-    let mut private = zeroize::Zeroizing::new([0; SECRET_RANDOM_BYTES]);
-    rand::rngs::OsRng
-        .try_fill_bytes(&mut public)
-        .map_err(SandboxError::Random)?;
-    rand::rngs::OsRng
-        .try_fill_bytes(&mut *private)
-        .map_err(SandboxError::Random)?;
-    Ok((
-        KeyId::generate(key_prefix, Environment::Test, &public)?,
-        Secret::generate(&private),
-    ))
 }
 
 async fn grant(

@@ -8,7 +8,9 @@ use chacha20poly1305::{
 };
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use hmac::Mac;
-use partner_api_signing::{Secret, hmac_sha256};
+use partner_api_signing::{
+    Environment, InvalidKeyId, KEY_ID_RANDOM_BYTES, KeyId, SECRET_RANDOM_BYTES, Secret, hmac_sha256,
+};
 use rand::TryRngCore;
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -51,12 +53,34 @@ pub enum MasterKeyError {
     /// The operating system gives no random bytes.
     #[error("no random bytes: {0}")]
     Random(rand::rand_core::OsError),
+    /// The prefix cannot begin a key id.
+    #[error(transparent)]
+    KeyId(#[from] InvalidKeyId),
     /// Encryption failed, which it does only for a message beyond all bounds.
     #[error("the secret cannot be encrypted")]
     Seal,
     /// Another master key, another key id, or altered bytes: these cannot be told apart.
     #[error("the stored secret of key {0} cannot be decrypted: it was stored under another master key, or altered")]
     Open(String),
+}
+
+/// A new key id and its secret (KEY-1).
+///
+/// # Errors
+/// The operating system gives no random bytes, or `prefix` cannot begin a key id.
+pub fn new_key(prefix: &str, environment: Environment) -> Result<(KeyId, Secret), MasterKeyError> {
+    let mut public = [0; KEY_ID_RANDOM_BYTES];
+    let mut private = Zeroizing::new([0; SECRET_RANDOM_BYTES]);
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut public)
+        .map_err(MasterKeyError::Random)?;
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut *private)
+        .map_err(MasterKeyError::Random)?;
+    Ok((
+        KeyId::generate(prefix, environment, &public)?,
+        Secret::generate(&private),
+    ))
 }
 
 /// 32 random bytes that must be kept as long as the database is: without them no partner's secret can be read.

@@ -1,5 +1,9 @@
 //! From a configuration to a running service.
 
+#[cfg(feature = "embedded-postgres")]
+use std::path::PathBuf;
+use std::time::Duration;
+
 use deadpool_postgres::Pool;
 #[cfg(feature = "embedded-postgres")]
 use embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
@@ -8,7 +12,7 @@ use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{Config, Database};
-use crate::db::migrate::{MigrateError, migrate};
+use crate::db::migrate::{self, MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use crate::front_door::address::TrustedProxies;
 use crate::recorder;
@@ -17,6 +21,10 @@ use crate::server::{RunningServer, ServerParts, StartError, start};
 
 /// Connections for admission and the keys.
 const ADMISSION_POOL: usize = 4;
+
+/// Connections for an operator's command, and how long it waits for one.
+const COMMAND_POOL: usize = 2;
+const COMMAND_WAIT: Duration = Duration::from_secs(10);
 
 /// The private database's and its owner's name.
 #[cfg(feature = "embedded-postgres")]
@@ -41,6 +49,9 @@ pub enum StartupError {
     /// The schema cannot be brought up to date.
     #[error("the database's schema cannot be brought up to date: {0}")]
     Migrate(#[from] MigrateError),
+    /// The schema is not the one that this program works on.
+    #[error(transparent)]
+    Schema(MigrateError),
     /// There is no usable master key.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
@@ -50,6 +61,12 @@ pub enum StartupError {
     /// Signals cannot be listened for.
     #[error("signals cannot be listened for: {0}")]
     Signals(std::io::Error),
+}
+
+/// Where the private cluster is.
+#[cfg(feature = "embedded-postgres")]
+fn private_folder(config: &Config) -> PathBuf {
+    config.data_dir.join("postgres")
 }
 
 /// The options with which a machine without PostgreSQL's programs will do.
@@ -95,20 +112,14 @@ impl Cluster {
     /// Starts it if there is no database URL. Returns how to connect to the database, too.
     async fn of(config: &Config) -> Result<(Self, tokio_postgres::Config), StartupError> {
         match &config.database {
-            Database::Url(url) => {
-                let cluster = Self {
-                    #[cfg(feature = "embedded-postgres")]
-                    private: None,
-                };
-                Ok((cluster, parse_url(url.expose())?))
-            }
+            Database::Url(url) => Ok((Self::elsewhere(), parse_url(url.expose())?)),
             #[cfg(feature = "embedded-postgres")]
             Database::Embedded { postgres_bin } => {
                 let options = Options {
                     search: postgres_bin.clone().map(|folder| vec![folder]),
                     ..Options::of(APPLICATION)
                 };
-                let private = EmbeddedPostgres::start(&config.data_dir.join("postgres"), options).await?;
+                let private = EmbeddedPostgres::start(&private_folder(config), options).await?;
                 let target = private.config();
                 let private = Some(private);
                 Ok((Self { private }, target))
@@ -118,11 +129,93 @@ impl Cluster {
         }
     }
 
+    /// None of this process.
+    fn elsewhere() -> Self {
+        Self {
+            #[cfg(feature = "embedded-postgres")]
+            private: None,
+        }
+    }
+
+    /// How to connect to the private cluster, if a process runs it.
+    #[cfg(feature = "embedded-postgres")]
+    fn running(config: &Config) -> Result<Option<tokio_postgres::Config>, StartupError> {
+        match &config.database {
+            Database::Url(_) => Ok(None),
+            Database::Embedded { .. } => Ok(EmbeddedPostgres::of_another_process(
+                &private_folder(config),
+                &Options::of(APPLICATION),
+            )?),
+        }
+    }
+
+    #[cfg(not(feature = "embedded-postgres"))]
+    #[allow(clippy::unnecessary_wraps, reason = "the signature with the feature")]
+    fn running(_: &Config) -> Result<Option<tokio_postgres::Config>, StartupError> {
+        Ok(None)
+    }
+
     async fn stop(self) {
         #[cfg(feature = "embedded-postgres")]
         if let Some(private) = self.private {
             private.stop().await;
         }
+    }
+}
+
+/// A database for an operator's command: of the private cluster that runs already, or is started for the command's time.
+#[derive(Debug)]
+pub struct CommandDatabase {
+    cluster: Cluster,
+    /// How to connect to it.
+    pub target: tokio_postgres::Config,
+    /// Connections for the command.
+    pub pool: Pool,
+}
+
+impl CommandDatabase {
+    /// Opens it, if its schema is that of this program.
+    ///
+    /// # Errors
+    /// When there is no database, or its schema is older or newer.
+    pub async fn open(config: &Config) -> Result<Self, StartupError> {
+        let database = Self::open_as_it_is(config).await?;
+        match migrate::status(&database.target).await.and_then(migrate::current) {
+            Ok(()) => Ok(database),
+            Err(error) => {
+                database.close().await;
+                Err(StartupError::Schema(error))
+            }
+        }
+    }
+
+    /// Opens it, whatever its schema.
+    ///
+    /// # Errors
+    /// When there is no database.
+    pub async fn open_as_it_is(config: &Config) -> Result<Self, StartupError> {
+        let (cluster, target) = match Cluster::running(config)? {
+            Some(target) => (Cluster::elsewhere(), target),
+            None => Cluster::of(config).await?,
+        };
+        let settings = PoolSettings {
+            size: COMMAND_POOL,
+            wait: COMMAND_WAIT,
+            ..config.pool_settings()
+        };
+        match pool(target.clone(), &settings) {
+            Ok(pool) => Ok(Self { cluster, target, pool }),
+            Err(error) => {
+                cluster.stop().await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Closes the connections, and stops the private cluster if it was started for this.
+    pub async fn close(self) {
+        self.pool.close();
+        self.cluster.stop().await;
     }
 }
 

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use partner_api::db::{migrate::migrate, pool};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Config, NoTls};
 use uuid::Uuid;
@@ -141,6 +142,18 @@ pub async fn connect(config: &Config) -> Client {
         .unwrap_or_else(|error| panic!("no connection: {error:?}"));
     tokio::spawn(driver);
     client
+}
+
+/// How to connect to a database of the cluster, as a URL for programs.
+pub fn url(config: &Config) -> String {
+    let plain = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let host = match config.get_hosts() {
+        [tokio_postgres::config::Host::Unix(folder)] => folder.display().to_string(),
+        [tokio_postgres::config::Host::Tcp(name)] => name.clone(),
+        hosts => panic!("one host is expected: {hosts:?}"),
+    };
+    let (database, user) = (config.get_dbname().unwrap(), config.get_user().unwrap());
+    format!("postgresql:///{database}?host={}&user={}", plain(&host), plain(user))
 }
 
 /// A database of one test, a copy of a template; dropped with this value.

@@ -1,0 +1,9 @@
+//! What operators do with the program, over a database of each test's own.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod changes;
+mod failures;
+mod keys;
+mod manual;
+mod program;
+mod read;

@@ -1,0 +1,180 @@
+//! Who changed what, when, and from where: a log that is only ever added to (OPS-1).
+
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use nix::unistd::{Uid, User, gethostname};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output::{Output, Row};
+use crate::session::{Change, Changed, Session};
+use crate::when;
+
+partner_api::statement! {
+    /// The database knows by itself who is connected, and from which address.
+    RECORD = "INSERT INTO audit_log (actor, host, command, kind, subject, what, undo, before, after) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    LIST = "SELECT at, actor, database_role, host, host(address) AS address, command, kind, subject, what, undo, before, after \
+            FROM audit_log \
+            WHERE ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR subject = $2) \
+              AND ($3::timestamptz IS NULL OR at >= $3) \
+            ORDER BY id DESC LIMIT $4";
+}
+
+/// Help of the group.
+pub const EXAMPLES: &str = "\
+Examples:
+  partner-api audit list                               the newest changes
+  partner-api audit list --kind key --since 7days      what happened to keys this week
+  partner-api audit list --subject vip_live_ABC… --json";
+
+/// Commands on the audit log.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print changes, newest first
+    List(ListArgs),
+}
+
+/// The options of `audit list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, threshold, template, secrets
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only changes to the thing of this id
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    /// Only changes of the last so long, such as 7days
+    #[arg(long, value_name = "TIME", value_parser = when::span)]
+    since: Option<std::time::Duration>,
+    /// At most so many
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    limit: u16,
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &Session) -> Result<Output, Failure> {
+        match self {
+            Self::List(args) => list(session, &args).await,
+        }
+    }
+}
+
+/// Who works: the account of the operating system, and its machine.
+#[derive(Debug)]
+pub struct Actor {
+    name: String,
+    host: String,
+}
+
+impl Actor {
+    /// The account that runs this process; of one that became another by sudo, the one that it was.
+    pub fn of_this_process() -> Self {
+        let account = || {
+            let id = Uid::current();
+            match User::from_uid(id) {
+                Ok(Some(user)) => user.name,
+                _ => format!("uid {id}"),
+            }
+        };
+        let before_sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
+        let host = gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
+        Self {
+            name: before_sudo.map_or_else(account, |name| format!("{name} (as {})", account())),
+            host,
+        }
+    }
+}
+
+/// A change, as it was recorded.
+#[derive(Debug, Serialize)]
+struct Entry {
+    at: DateTime<Utc>,
+    actor: String,
+    database_role: String,
+    host: String,
+    address: Option<String>,
+    command: String,
+    kind: String,
+    subject: String,
+    what: String,
+    undo: Option<String>,
+    before: Option<Value>,
+    after: Option<Value>,
+}
+
+impl Row for Entry {
+    const COLUMNS: &'static [&'static str] = &["AT", "WHO", "FROM", "COMMAND", "WHAT"];
+
+    fn cells(&self) -> Vec<String> {
+        let from = match &self.address {
+            Some(address) => format!("{} ({address})", self.host),
+            None => self.host.clone(),
+        };
+        vec![
+            when::at(self.at),
+            self.actor.clone(),
+            from,
+            self.command.clone(),
+            self.what.clone(),
+        ]
+    }
+}
+
+/// Records a change, within it.
+pub(crate) async fn record<T>(
+    change: &Change<'_>,
+    actor: &Actor,
+    command: &str,
+    changed: &Changed<T>,
+) -> Result<(), Failure> {
+    change
+        .execute(
+            RECORD,
+            &[
+                &actor.name,
+                &actor.host,
+                &command,
+                &changed.kind,
+                &changed.id,
+                &changed.what,
+                &changed.undo,
+                &changed.before,
+                &changed.after,
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+async fn list(session: &Session, args: &ListArgs) -> Result<Output, Failure> {
+    let since = args
+        .since
+        .map(|span| Utc::now() - chrono::Duration::from_std(span).unwrap_or(chrono::Duration::MAX));
+    let rows = session
+        .read()
+        .await?
+        .query(LIST, &[&args.kind, &args.subject, &since, &i64::from(args.limit)])
+        .await?;
+    let entries = rows
+        .iter()
+        .map(|row| {
+            Ok(Entry {
+                at: row.try_get("at")?,
+                actor: row.try_get("actor")?,
+                database_role: row.try_get("database_role")?,
+                host: row.try_get("host")?,
+                address: row.try_get("address")?,
+                command: row.try_get("command")?,
+                kind: row.try_get("kind")?,
+                subject: row.try_get("subject")?,
+                what: row.try_get("what")?,
+                undo: row.try_get("undo")?,
+                before: row.try_get("before")?,
+                after: row.try_get("after")?,
+            })
+        })
+        .collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
+    Ok(Output::rows(&entries, "Nothing was changed."))
+}

@@ -1,0 +1,244 @@
+//! Branches of organisations.
+
+use clap::{Args, Subcommand};
+use partner_api::db::DbError;
+use partner_api::rules::branch_code;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::names::{self, quoted};
+use crate::output::{Output, Row, yes};
+use crate::query::Query;
+use crate::session::{Changed, Session};
+
+partner_api::statement! {
+    /// Branches of one code: a measurement that names it is refused where several are in its partner's scope (MEA-1).
+    SAME_CODE = "SELECT o.slug, b.code FROM branches b JOIN organizations o ON o.id = b.organization_id \
+                 WHERE b.code_folded = $1 ORDER BY o.slug";
+    CREATE = "INSERT INTO branches (id, organization_id, code, code_folded, name, city, district) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    LIST = "SELECT b.id, o.slug AS organization, b.code, b.name, b.city, b.district, b.is_active \
+            FROM branches b JOIN organizations o ON o.id = b.organization_id \
+            WHERE ($1::uuid IS NULL OR b.organization_id = $1) AND ($2::uuid IS NULL OR b.id = $2) ORDER BY o.slug, b.code, b.id";
+    SET = "UPDATE branches SET name = coalesce($2, name), city = coalesce($3, city), district = coalesce($4, district), \
+             is_active = coalesce($5, is_active) \
+           WHERE id = $1 AND (name, city, district, is_active) IS DISTINCT FROM \
+             (coalesce($2, name), coalesce($3, city), coalesce($4, district), coalesce($5, is_active))";
+}
+
+/// Help of the group.
+pub const EXAMPLES: &str = "\
+ORGANISATION is its slug, name or id; a branch is named by its code or id.
+
+Examples:
+  partner-api branch create izmir-vehicle IZM-01 --name 'İzmir Bornova' --city İzmir --district Bornova
+  partner-api branch set izmir-vehicle IZM-01 --active false     partners are told so; its reports stay visible
+  partner-api branch list izmir-vehicle";
+
+/// Commands on branches.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a branch
+    Create(CreateArgs),
+    /// Print branches
+    List(ListArgs),
+    /// Change a branch
+    Set(SetArgs),
+}
+
+/// The arguments of `branch create`.
+#[derive(Args, Debug)]
+pub struct CreateArgs {
+    /// The organisation, by slug, name or id
+    organization: String,
+    /// The code that devices send; letter case does not count
+    code: String,
+    /// Its name
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// Its city
+    #[arg(long, value_name = "CITY")]
+    city: String,
+    /// Its district
+    #[arg(long, value_name = "DISTRICT", default_value = "")]
+    district: String,
+}
+
+/// The options of `branch list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Only those of this organisation, by slug, name or id
+    organization: Option<String>,
+}
+
+/// The arguments of `branch set`.
+#[derive(Args, Debug)]
+pub struct SetArgs {
+    /// The organisation, by slug, name or id
+    organization: String,
+    /// The branch, by code or id
+    branch: String,
+    /// Its new name
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["city", "district", "active"])]
+    name: Option<String>,
+    /// Its new city
+    #[arg(long, value_name = "CITY")]
+    city: Option<String>,
+    /// Its new district
+    #[arg(long, value_name = "DISTRICT")]
+    district: Option<String>,
+    /// Whether it works
+    #[arg(long, value_name = "true|false")]
+    active: Option<bool>,
+}
+
+/// A branch as it stands.
+#[derive(Debug, Serialize)]
+struct Branch {
+    id: Uuid,
+    organization: String,
+    code: String,
+    name: String,
+    city: String,
+    district: String,
+    is_active: bool,
+}
+
+impl Row for Branch {
+    const COLUMNS: &'static [&'static str] = &["ORGANISATION", "CODE", "NAME", "CITY", "DISTRICT", "ACTIVE", "ID"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.organization.clone(),
+            self.code.clone(),
+            self.name.clone(),
+            self.city.clone(),
+            self.district.clone(),
+            yes(self.is_active),
+            self.id.to_string(),
+        ]
+    }
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &Session) -> Result<Output, Failure> {
+        match self {
+            Self::Create(args) => create(session, &args).await,
+            Self::List(args) => {
+                let connection = session.read().await?;
+                let organization = match &args.organization {
+                    Some(text) => Some(names::organization(&connection, text).await?.id),
+                    None => None,
+                };
+                Ok(Output::rows(
+                    &load(&connection, organization, None).await?,
+                    "There are no branches. Make one with: partner-api branch create ORGANISATION CODE --name NAME --city CITY",
+                ))
+            }
+            Self::Set(args) => set(session, &args).await,
+        }
+    }
+}
+
+async fn load(query: &impl Query, organization: Option<Uuid>, id: Option<Uuid>) -> Result<Vec<Branch>, DbError> {
+    let rows = query.query(LIST, &[&organization, &id]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Branch {
+                id: row.try_get("id")?,
+                organization: row.try_get("organization")?,
+                code: row.try_get("code")?,
+                name: row.try_get("name")?,
+                city: row.try_get("city")?,
+                district: row.try_get("district")?,
+                is_active: row.try_get("is_active")?,
+            })
+        })
+        .collect()
+}
+
+async fn one(query: &impl Query, id: Uuid) -> Result<Branch, Failure> {
+    let gone = || Failure::Refused("the branch was removed meanwhile".to_owned());
+    load(query, None, Some(id)).await?.pop().ok_or_else(gone)
+}
+
+async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure> {
+    names::check("branch", &args.code)?;
+    names::check("branch", &args.name)?;
+    session
+        .change("branch create", async |change| {
+            let organization = names::organization(change, &args.organization).await?;
+            let folded = branch_code::folded(&args.code);
+            let mut elsewhere = Vec::new();
+            for row in change.query(SAME_CODE, &[&folded]).await? {
+                let slug: String = row.try_get("slug")?;
+                if slug == organization.slug {
+                    return Err(Failure::Refused(format!(
+                        "`{slug}` has a branch `{}` already; change it with: partner-api branch set {slug} {}",
+                        row.try_get::<_, String>("code")?,
+                        quoted(&args.code)
+                    )));
+                }
+                elsewhere.push(slug);
+            }
+            let id = Uuid::now_v7();
+            change
+                .execute(
+                    CREATE,
+                    &[&id, &organization.id, &args.code, &folded, &args.name, &args.city, &args.district],
+                )
+                .await?;
+            let branch = one(change, id).await?;
+            let mut what = format!("Branch `{}` of `{}` was created.", args.code, organization.slug);
+            if !elsewhere.is_empty() {
+                what.push_str(&format!(
+                    " {} has one of the same code: a device of a partner who sees both is refused until its code differs.",
+                    elsewhere.join(", ")
+                ));
+            }
+            Ok(Changed::of("branch", id, what, branch)
+                .facts(vec![("id", id.to_string())])
+                .undo(format!("partner-api branch set {} {} --active false", organization.slug, quoted(&args.code))))
+        })
+        .await
+}
+
+async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
+    if let Some(name) = &args.name {
+        names::check("branch", name)?;
+    }
+    session
+        .change("branch set", async |change| {
+            let organization = names::organization(change, &args.organization).await?;
+            let found = names::branch(change, &organization, &args.branch).await?;
+            let before = one(change, found.id).await?;
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+                [&found.id, &args.name, &args.city, &args.district, &args.active];
+            let changed = change.execute(SET, &parameters).await? > 0;
+            let after = one(change, found.id).await?;
+            let works = if after.is_active { "active" } else { "not active" };
+            let what = format!(
+                "Branch `{}` of `{}`: `{}`, {} {}, {works}.",
+                after.code, after.organization, after.name, after.city, after.district
+            );
+            if !changed {
+                return Ok(Changed::nothing("branch", found.id, what, after));
+            }
+            let mut undo = format!("partner-api branch set {} {}", organization.slug, quoted(&found.code));
+            for (flag, old, new) in [
+                ("name", &before.name, &after.name),
+                ("city", &before.city, &after.city),
+                ("district", &before.district, &after.district),
+            ] {
+                if old != new {
+                    undo.push_str(&format!(" --{flag} {}", quoted(old)));
+                }
+            }
+            if before.is_active != after.is_active {
+                undo.push_str(&format!(" --active {}", before.is_active));
+            }
+            Ok(Changed::of("branch", found.id, what, after).before(&before).undo(undo))
+        })
+        .await
+}

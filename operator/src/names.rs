@@ -1,0 +1,192 @@
+//! Things by their names or ids (OPS-3); a wrong name is answered with those that look like it.
+
+use partner_api::db::statement::Statement;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::query::Query;
+
+partner_api::statement! {
+    PARTNER = "SELECT id, name FROM partners WHERE id::text = lower($1) OR name = $1";
+    PARTNERS = "SELECT name FROM partners ORDER BY name LIMIT 10000";
+    ORGANIZATION = "SELECT id, slug, name FROM organizations WHERE id::text = lower($1) OR slug = $1 OR name = $1";
+    ORGANIZATIONS = "SELECT slug FROM organizations ORDER BY slug LIMIT 10000";
+    BRANCH = "SELECT id, code FROM branches WHERE organization_id = $1 AND (id::text = lower($2) OR code_folded = $3)";
+    BRANCHES = "SELECT code FROM branches WHERE organization_id = $1 ORDER BY code LIMIT 10000";
+    /// Whole, or by so much of it that no other begins with the same.
+    KEY = "SELECT k.key_id, k.partner_id, p.name FROM api_keys k JOIN partners p ON p.id = k.partner_id \
+           WHERE k.key_id = $1 OR length($1) >= 8 AND starts_with(k.key_id, $1) ORDER BY k.key_id = $1 DESC LIMIT 3";
+    KEYS = "SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT 10000";
+}
+
+/// How alike two names must be for one to be suggested for the other, of 1.
+const ALIKE: f64 = 0.75;
+
+/// A partner.
+#[derive(Debug)]
+pub(crate) struct Partner {
+    pub id: Uuid,
+    pub name: String,
+}
+
+/// An organisation.
+#[derive(Debug)]
+pub(crate) struct Organization {
+    pub id: Uuid,
+    pub slug: String,
+    pub name: String,
+}
+
+/// A branch of an organisation.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub id: Uuid,
+    pub code: String,
+}
+
+/// A key and whose it is.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub id: String,
+    pub partner: Partner,
+}
+
+pub(crate) async fn partner(query: &impl Query, text: &str) -> Result<Partner, Failure> {
+    match query.query(PARTNER, &[&text]).await?.as_slice() {
+        [row] => Ok(Partner {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+        }),
+        [] => Err(not_found(query, "partner", text, PARTNERS, &[]).await?),
+        several => Err(ambiguous("partner", text, several.len())),
+    }
+}
+
+pub(crate) async fn organization(query: &impl Query, text: &str) -> Result<Organization, Failure> {
+    match query.query(ORGANIZATION, &[&text]).await?.as_slice() {
+        [row] => Ok(Organization {
+            id: row.try_get("id")?,
+            slug: row.try_get("slug")?,
+            name: row.try_get("name")?,
+        }),
+        [] => Err(not_found(query, "organization", text, ORGANIZATIONS, &[]).await?),
+        several => Err(ambiguous("organization", text, several.len())),
+    }
+}
+
+pub(crate) async fn branch(query: &impl Query, organization: &Organization, text: &str) -> Result<Branch, Failure> {
+    let folded = partner_api::rules::branch_code::folded(text);
+    match query
+        .query(BRANCH, &[&organization.id, &text, &folded])
+        .await?
+        .as_slice()
+    {
+        [row] => Ok(Branch {
+            id: row.try_get("id")?,
+            code: row.try_get("code")?,
+        }),
+        [] => Err(not_found(query, "branch", text, BRANCHES, &[&organization.id]).await?),
+        several => Err(ambiguous("branch", text, several.len())),
+    }
+}
+
+pub(crate) async fn key(query: &impl Query, text: &str) -> Result<Key, Failure> {
+    let rows = query.query(KEY, &[&text]).await?;
+    let first = match rows.as_slice() {
+        [] => return Err(not_found(query, "key", text, KEYS, &[]).await?),
+        [first] => first,
+        [first, ..] if first.try_get::<_, &str>("key_id")? == text => first,
+        several => return Err(ambiguous("key", text, several.len())),
+    };
+    Ok(Key {
+        id: first.try_get("key_id")?,
+        partner: Partner {
+            id: first.try_get("partner_id")?,
+            name: first.try_get("name")?,
+        },
+    })
+}
+
+fn ambiguous(kind: &str, name: &str, count: usize) -> Failure {
+    Failure::Usage(format!("`{name}` means {count} or more of kind {kind}: give its id"))
+}
+
+async fn not_found(
+    query: &impl Query,
+    kind: &'static str,
+    name: &str,
+    all: &'static Statement,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Failure, Failure> {
+    let mut known = Vec::new();
+    for row in query.query(all, parameters).await? {
+        known.push(row.try_get::<_, String>(0)?);
+    }
+    Ok(Failure::NotFound {
+        kind,
+        name: name.to_owned(),
+        suggestions: alike(name, &known),
+    })
+}
+
+/// The three of `known` that are most like `name`, best first.
+pub(crate) fn alike(name: &str, known: &[String]) -> Vec<String> {
+    let lower = name.to_lowercase();
+    let mut alike: Vec<_> = known
+        .iter()
+        .map(|other| (strsim::jaro_winkler(&lower, &other.to_lowercase()), other))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    alike.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1)));
+    alike.into_iter().take(3).map(|(_, other)| other.clone()).collect()
+}
+
+/// Whether a name can be one: it is printed in tables, typed in shells and told apart from ids.
+pub(crate) fn check(kind: &str, name: &str) -> Result<(), Failure> {
+    let refused = |why: &str| Err(Failure::Usage(format!("`{name}` cannot name a {kind}: {why}")));
+    if name.trim() != name || name.is_empty() {
+        return refused("it is empty, or begins or ends with a space");
+    }
+    if name.chars().count() > 120 {
+        return refused("it has more than 120 characters");
+    }
+    if name.chars().any(char::is_control) {
+        return refused("it has characters that cannot be printed");
+    }
+    if Uuid::parse_str(name).is_ok() {
+        return refused("it looks like an id");
+    }
+    Ok(())
+}
+
+/// A text as a shell takes it.
+pub(crate) fn quoted(text: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:,@+=".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_suggested_best_first() {
+        let known = ["acme-devices", "acme", "beta", "Acmé Devices"].map(str::to_owned);
+        assert_eq!(alike("acme-device", &known)[0], "acme-devices");
+        assert_eq!(alike("zzz", &known), [""; 0]);
+    }
+
+    /// OPS-2: what is printed can be pasted.
+    #[test]
+    fn a_name_is_quoted_as_a_shell_takes_it() {
+        assert_eq!(quoted("acme-devices"), "acme-devices");
+        assert_eq!(quoted("Acme Devices"), "'Acme Devices'");
+        assert_eq!(quoted("O'Neill $(rm)"), r"'O'\''Neill $(rm)'");
+        assert_eq!(quoted(""), "''");
+    }
+}
