@@ -39,7 +39,7 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
     if let Some(Value::String(target)) = value.get("$ref") {
         lines.push(format!("refers to {target}"));
     }
-    let problems = all(document, false);
+    let problems = all(document);
     let refused: Vec<String> = problems
         .iter()
         .filter(|problem| matches!(problem, Problem::Refused { pointer: at, .. } if within(at, &pointer) || within(&pointer, at)))
@@ -47,7 +47,7 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
         .collect();
     let api = match problems.is_empty() {
         true => model(document),
-        false => skipping(document, false).and_then(|(rest, _)| model(&rest)),
+        false => skipping(document).and_then(|(rest, _)| model(&rest)),
     };
     match api.as_ref().ok().and_then(|api| found(api, &pointer)) {
         Some((at, made)) => {
@@ -197,6 +197,23 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
                 Tagging::Value { exclusive: false } => "the first that the value fits".into(),
             };
             vec![format!("enum `types::{ident}`, {apart}: {}", all.join(", "))]
+        }
+        Shape::Joined(parts) => {
+            let all = parts
+                .iter()
+                .map(|part| format!("    {}: {}", part.ident, rust_text(&part.ty, false)));
+            std::iter::once(format!(
+                "struct `types::{ident}`, an object with the members of each of:"
+            ))
+            .chain(all)
+            .collect()
+        }
+        Shape::Checked(alternatives) => {
+            let all: Vec<String> = alternatives.iter().map(|it| it.values.join(", ")).collect();
+            vec![format!(
+                "struct `types::{ident}`, the value as it came, which fits at least one of {}",
+                all.join(", ")
+            )]
         }
         Shape::Newtype(ty) => {
             let mut lines = vec![format!("newtype `types::{ident}` of `{}`", rust_text(ty, false))];

@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 
 use crate::Problem;
 use crate::emit::operation_prefix;
-use crate::model::{Api, BodyContent, Field, Operation, RequestBody, Shape, Tagging, Type, TypeDefinition};
+use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition};
 use crate::read::PARAMETER;
 
 /// Checks the whole; returns everything that cannot be generated.
@@ -48,36 +48,6 @@ pub fn check(api: &Api) -> Vec<Problem> {
         names.insert(name, (&operation.id, &operation.pointer));
     }
     found.extend(routes(&api.operations));
-    found
-}
-
-/// Checks what only a client needs; returns everything of which no client can be generated.
-pub fn client(api: &Api) -> Vec<Problem> {
-    let mut found = Vec::new();
-    for operation in &api.operations {
-        if let Some(RequestBody {
-            content: BodyContent::Multipart,
-            ..
-        }) = &operation.body
-        {
-            let reason = "for a client, `multipart/form-data` is not supported: progenitor sends no parts; generate the \
-                          client with `--skip-unsupported`";
-            let pointer = format!("{}/requestBody", operation.pointer);
-            found.push(Problem::refused(&pointer, reason));
-        }
-        let parameters = [
-            &operation.path_parameters,
-            &operation.query_parameters,
-            &operation.header_parameters,
-        ];
-        for field in parameters.into_iter().flatten() {
-            let name = field.ident.to_string();
-            if ["new", "send", "client"].contains(&name.as_str()) {
-                let reason = format!("for a client, no parameter can be called `{name}`: its builder is; rename it");
-                found.push(Problem::refused(&field.pointer, reason));
-            }
-        }
-    }
     found
 }
 
@@ -253,10 +223,12 @@ fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -
 /// Refuses a union that is told apart by its values and holds itself: to try its alternatives would take twice as long
 /// with every level of the value.
 fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
-    let Shape::Union(union) = &definition.shape else {
-        return Ok(());
+    let is_tried = match &definition.shape {
+        Shape::Union(union) => matches!(union.tagging, Tagging::Value { .. }),
+        Shape::Checked(_) => true,
+        _ => false,
     };
-    if !matches!(union.tagging, Tagging::Value { .. }) {
+    if !is_tried {
         return Ok(());
     }
     let mut reached: BTreeSet<Ident> = BTreeSet::new();

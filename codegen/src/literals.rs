@@ -152,6 +152,29 @@ impl Literals<'_> {
             }
             Shape::Struct(object) => self.structure(ident, object, value, depth),
             Shape::Union(union) => self.union(ident, union, value, depth),
+            Shape::Joined(parts) => {
+                let members = value.as_object().ok_or(NoValue)?;
+                let mut fields = Vec::new();
+                for part in parts {
+                    let own = members.iter().filter(|(name, _)| !part.others.contains(name));
+                    let own: Map<String, Value> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+                    let (name, value) = (&part.ident, self.value(&part.ty, &own.into(), depth + 1)?);
+                    fields.push(quote! { #name: #value });
+                }
+                Ok(quote! { #ident { #(#fields),* } })
+            }
+            Shape::Checked(alternatives) => {
+                let fits = |it: &Alternative| {
+                    it.content
+                        .as_ref()
+                        .is_some_and(|ty| self.value(ty, value, depth + 1).is_ok())
+                };
+                let json = value.to_string();
+                match alternatives.iter().any(fits) {
+                    true => Ok(quote! { #ident(codegen_runtime::Kept::constant(#json)) }),
+                    false => Err(NoValue),
+                }
+            }
         }
     }
 

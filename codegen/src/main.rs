@@ -211,13 +211,13 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
 /// The document, or what is left of it; `None` when it is refused, which has been told.
 fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result<Option<load::Document>, Problem> {
     progress.step("looking at every operation and schema");
-    let problems = refusals::all(&document, cli.client.is_some());
+    let problems = refusals::all(&document);
     if problems.is_empty() {
         return Ok(Some(document));
     }
     if cli.skip_unsupported {
         progress.step("leaving out what cannot be generated");
-        let (document, left) = refusals::skipping(&document, cli.client.is_some())?;
+        let (document, left) = refusals::skipping(&document)?;
         progress.done();
         report::left_out(&left, codegen::operations(&document));
         return Ok((codegen::operations(&document) > 0).then_some(document));

@@ -1,6 +1,6 @@
 //! A place in the document: a value with its JSON pointer.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -43,6 +43,8 @@ pub struct Renamed {
 pub struct Shared {
     names: OnceCell<Names>,
     renamed: Renamed,
+    /// Names that were given to schemas without one, and where those stand.
+    given: RefCell<BTreeMap<String, String>>,
 }
 
 /// It, for as many readings as there are.
@@ -124,6 +126,12 @@ impl<'a> Node<'a> {
     /// The names that are not made of the document's own.
     pub fn renamed(&self) -> &Renamed {
         &self.names.renamed
+    }
+
+    /// Gives the schema here this name in Rust; `false` where one at another place has it.
+    pub fn give(&self, name: &str) -> bool {
+        let mut given = self.names.given.borrow_mut();
+        *given.entry(name.to_string()).or_insert_with(|| self.pointer.clone()) == self.pointer
     }
 
     /// The value here.

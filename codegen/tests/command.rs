@@ -80,25 +80,6 @@ fn a_refusal_names_line_column_and_pointer() {
 }
 
 #[test]
-fn a_client_needs_names_that_its_builders_do_not_have() {
-    let folder = tempfile::tempdir().unwrap();
-    let document = folder.path().join("api.yaml");
-    let text = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:\n  /a:\n    get:\n      operationId: a\n      parameters:\n\
-                \x20       - {in: query, name: new, schema: {type: string}}\n      responses: {'204': {description: done}}\n";
-    std::fs::write(&document, text).unwrap();
-    let document = document.display().to_string();
-    assert_eq!(run(&["--spec", &document]).status.code(), Some(0));
-    let client = folder.path().join("client").display().to_string();
-    let output = run(&["--spec", &document, "--client", &client]);
-    assert_eq!(output.status.code(), Some(1));
-    let expected = format!(
-        "error: {document}:8:34: #/paths/~1a/get/parameters/0/schema: for a client, no parameter can be called `new`: its \
-         builder is; rename it\n"
-    );
-    assert_eq!(said(&output), expected);
-}
-
-#[test]
 fn an_operation_without_an_id_is_told_its_name() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/positive/operation_ids.yaml");
     let output = run(&["--spec", document]);

@@ -14,7 +14,7 @@ mod large_document;
 fn three_hundred_operations_are_generated() {
     let text = large_document::document(300).to_string();
     let document = load::from_text(Path::new("large.json"), &text).unwrap();
-    let found: Vec<String> = refusals::all(&document, true).iter().map(ToString::to_string).collect();
+    let found: Vec<String> = refusals::all(&document).iter().map(ToString::to_string).collect();
     assert!(found.is_empty(), "{found:#?}");
     let api = codegen::model(&document).unwrap();
     assert_eq!(api.operations.len(), 300);
@@ -37,9 +37,9 @@ fn hundreds_of_refusals_are_found_at_once() {
         }
     }
     let document = load::from_text(Path::new("large.json"), &value.to_string()).unwrap();
-    let groups = refusals::groups(refusals::all(&document, false));
+    let groups = refusals::groups(refusals::all(&document));
     let counts: Vec<usize> = groups.iter().map(|group| group.problems.len()).collect();
     assert_eq!(counts, [300]);
-    let (rest, left) = refusals::skipping(&document, false).unwrap();
+    let (rest, left) = refusals::skipping(&document).unwrap();
     assert_eq!((left.len(), codegen::operations(&rest)), (300, 0));
 }

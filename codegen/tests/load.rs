@@ -120,7 +120,7 @@ fn a_refusal_names_the_file_that_holds_its_place() {
     assert!(problem.starts_with(&expected), "{problem}");
     write("a.yaml", "get: {trace: 1}\ntrace: {operationId: a, responses: {}}\n");
     let document = codegen::load::from_file(&folder.path().join("api.yaml")).unwrap();
-    let problems: Vec<String> = codegen::refusals::all(&document, false)
+    let problems: Vec<String> = codegen::refusals::all(&document)
         .iter()
         .map(ToString::to_string)
         .collect();

@@ -221,11 +221,11 @@ fn whole_run(text: &str, with_client: bool) -> Result<(), String> {
     let Ok(document) = load::from_text(Path::new("a.json"), text) else {
         return Ok(());
     };
-    let problems = refusals::all(&document, with_client);
+    let problems = refusals::all(&document);
     drop(refusals::groups(problems));
     let rest = match codegen::model(&document) {
         Ok(_) => document,
-        Err(_) => match refusals::skipping(&document, with_client) {
+        Err(_) => match refusals::skipping(&document) {
             Ok((rest, _)) => rest,
             Err(_) => return Ok(()),
         },

@@ -40,7 +40,7 @@ fn documents_own(api: &Api) -> BTreeSet<String> {
         match &definition.shape {
             Shape::Enum(of) => all.extend(of.variants.iter().map(|it| it.ident.unraw().to_string())),
             Shape::Union(union) => all.extend(union.alternatives.iter().map(|it| it.ident.unraw().to_string())),
-            Shape::Struct(_) | Shape::Newtype(_) => {}
+            Shape::Struct(_) | Shape::Joined(_) | Shape::Checked(_) | Shape::Newtype(_) => {}
         }
     }
     for operation in &api.operations {

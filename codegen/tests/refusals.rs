@@ -18,7 +18,7 @@ fn document(text: &str) -> Document {
 
 /// `pointer: reason` of everything refused.
 fn refused(text: &str) -> Vec<String> {
-    let problems = all(&document(text), false);
+    let problems = all(&document(text));
     problems
         .iter()
         .map(|problem| problem.to_string().split_once(": ").unwrap().1.to_string())
@@ -111,7 +111,7 @@ fn everything_is_refused_at_once_and_nothing_twice() {
 
 #[test]
 fn refusals_are_counted_by_cause() {
-    let groups = groups(all(&document(MANY), false));
+    let groups = groups(all(&document(MANY)));
     let counts: Vec<(usize, &str)> = groups
         .iter()
         .map(|group| (group.problems.len(), group.cause.as_str()))
@@ -136,7 +136,7 @@ fn refusals_are_counted_by_cause() {
 #[test]
 fn operations_that_cannot_be_generated_are_left_out_with_what_only_they_need() {
     let text = MANY.replace("version: 1.0", "version: '1.0'");
-    let (rest, left) = skipping(&document(&text), false).unwrap();
+    let (rest, left) = skipping(&document(&text)).unwrap();
     let names: Vec<String> = left
         .iter()
         .map(|left| format!("{} {} {:?}", left.method, left.path, left.id.as_deref()))
@@ -160,7 +160,7 @@ fn operations_that_cannot_be_generated_are_left_out_with_what_only_they_need() {
 
 #[test]
 fn what_no_operation_is_to_blame_for_is_not_skipped() {
-    let problem = skipping(&document(MANY), false).unwrap_err().to_string();
+    let problem = skipping(&document(MANY)).unwrap_err().to_string();
     assert!(problem.contains("#/info/version"), "{problem}");
 }
 
@@ -205,7 +205,7 @@ fn the_first_refusal_is_among_all() {
             continue;
         };
         let first = model(&document).unwrap_err().to_string();
-        let all: Vec<String> = all(&document, false).iter().map(ToString::to_string).collect();
+        let all: Vec<String> = all(&document).iter().map(ToString::to_string).collect();
         assert!(all.contains(&first), "{}: {first}\n{all:#?}", path.display());
     }
 }
@@ -214,7 +214,7 @@ fn the_first_refusal_is_among_all() {
 fn a_document_that_generates_has_no_refusals() {
     for path in [documents("positive", "yaml"), generated("defects")].concat() {
         let document = load::from_file(&path).unwrap();
-        let all: Vec<String> = all(&document, false).iter().map(ToString::to_string).collect();
+        let all: Vec<String> = all(&document).iter().map(ToString::to_string).collect();
         assert!(all.is_empty(), "{}: {all:#?}", path.display());
     }
 }
@@ -245,13 +245,4 @@ fn what_the_readme_calls_unsupported_has_refused_documents() {
         }
     }
     assert!(count >= 30, "{count}");
-}
-
-#[test]
-fn a_client_sends_no_parts() {
-    let document = load::from_file(&support::folder("positive").join("parts.yaml")).unwrap();
-    assert!(all(&document, false).is_empty());
-    let refused: Vec<String> = all(&document, true).iter().map(ToString::to_string).collect();
-    assert_eq!(refused.len(), 2, "{refused:#?}");
-    assert!(refused[0].contains("progenitor sends no parts"), "{refused:#?}");
 }

@@ -28,10 +28,10 @@ fn run(text: &str) {
     let Ok(document) = load::from_text(Path::new("a"), text) else {
         return;
     };
-    drop(refusals::groups(refusals::all(&document, true)));
+    drop(refusals::groups(refusals::all(&document)));
     let rest = match codegen::model(&document) {
         Ok(_) => document,
-        Err(_) => match refusals::skipping(&document, true) {
+        Err(_) => match refusals::skipping(&document) {
             Ok((rest, _)) => rest,
             Err(_) => return,
         },

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use chrono::{NaiveDateTime, NaiveTime};
+
 /// What a `format` asks of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -20,6 +22,8 @@ pub enum Format {
     Uri,
     /// `time`: hours, minutes and seconds with an offset (RFC 3339).
     Time,
+    /// `partial-date-time`, as schemars writes chrono's `NaiveDateTime` and `NaiveTime`: without an offset.
+    PartialDateTime,
 }
 
 impl Format {
@@ -33,6 +37,7 @@ impl Format {
             "email" => Format::Email,
             "uri" => Format::Uri,
             "time" => Format::Time,
+            "partial-date-time" => Format::PartialDateTime,
             _ => return None,
         })
     }
@@ -50,6 +55,7 @@ impl Format {
                 // A day makes it a whole time, which chrono reads with its offset.
                 chrono::DateTime::parse_from_rfc3339(&format!("2000-01-01T{text}")).is_ok() && !text.contains(' ')
             }
+            Format::PartialDateTime => NaiveDateTime::from_str(text).is_ok() || NaiveTime::from_str(text).is_ok(),
         }
     }
 
@@ -63,6 +69,7 @@ impl Format {
             Format::Email => "an e-mail address",
             Format::Uri => "a URI with its scheme",
             Format::Time => "a time with an offset, such as 09:30:00Z",
+            Format::PartialDateTime => "a time without an offset, such as 2026-05-01T09:30:00 or 09:30:00",
         }
     }
 }

@@ -219,7 +219,7 @@ impl ArrayRules {
 }
 
 /// A value in the one form that all equal ones have: members in the order of their names, whole numbers without a point.
-fn canonical(value: Value) -> Value {
+pub(crate) fn canonical(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.into_iter().collect();

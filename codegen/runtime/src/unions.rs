@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::{Error as TextError, StrDeserializer};
 use serde::de::{DeserializeOwned, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::without_position;
@@ -58,7 +58,7 @@ impl<E: Error> Tagged<E> {
 }
 
 /// Reads raw JSON; the problem is the path inside it and what is wrong there.
-fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
+pub(crate) fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
     let mut inner = serde_json::Deserializer::from_str(raw.get());
     serde_path_to_error::deserialize(&mut inner).map_err(|error| {
         let reason = without_position(error.inner());
@@ -140,6 +140,93 @@ pub fn named<'de, D: Deserializer<'de>, T: Named>(deserializer: D) -> Result<T, 
     deserializer.deserialize_any(Any(PhantomData))
 }
 
+/// An object whose members are those of several types.
+pub struct Whole<E> {
+    members: Members,
+    error: PhantomData<E>,
+}
+
+/// The members of an object as they came; one that came twice is refused by the type that knows it.
+type Members = Vec<(String, Box<RawValue>)>;
+
+impl<E: Error> Whole<E> {
+    /// Takes the object in.
+    ///
+    /// # Errors
+    /// The deserialiser's.
+    pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D) -> Result<Self, E> {
+        Ok(Whole {
+            members: deserializer.deserialize_map(AllMembers)?,
+            error: PhantomData,
+        })
+    }
+
+    /// Reads one of the types: the object without the members of these names.
+    ///
+    /// # Errors
+    /// The member in this object and what is wrong with it, as a fragment.
+    pub fn without<T: DeserializeOwned>(&self, others: &[&str]) -> Result<T, E> {
+        let own = |(name, _): &&(String, Box<RawValue>)| !others.contains(&name.as_str());
+        let members = self.members.iter().filter(own).map(|(name, value)| (name, value));
+        let mut text = Vec::new();
+        let written = serde_json::Serializer::new(&mut text).collect_map(members);
+        let raw = written.and_then(|()| serde_json::from_slice::<Box<RawValue>>(&text));
+        read(&raw.map_err(E::custom)?).map_err(E::custom)
+    }
+}
+
+struct AllMembers;
+
+impl<'de> Visitor<'de> for AllMembers {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Members::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(members)
+    }
+}
+
+/// An object that is written from the members of several types.
+#[derive(Default)]
+pub struct Joined {
+    members: Members,
+}
+
+impl Joined {
+    /// An object without members.
+    pub fn new() -> Self {
+        Joined::default()
+    }
+
+    /// Adds the members of a value; of those that are there, the first stays.
+    ///
+    /// # Errors
+    /// When it is written as no object.
+    pub fn add<T: Serialize, E: serde::ser::Error>(&mut self, value: &T) -> Result<(), E> {
+        let raw = serde_json::value::to_raw_value(value).map_err(E::custom)?;
+        let mut text = serde_json::Deserializer::from_str(raw.get());
+        for (name, value) in text.deserialize_map(AllMembers).map_err(E::custom)? {
+            if !self.members.iter().any(|(known, _)| *known == name) {
+                self.members.push((name, value));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Joined {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.members.iter().map(|(name, value)| (name, value)))
+    }
+}
+
 /// A value that is tried as one alternative after another.
 pub struct Tried<E> {
     raw: Box<RawValue>,
@@ -212,15 +299,21 @@ pub fn only<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, Str
 /// A fragment with what is wrong with each.
 pub fn first<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, String>; N]) -> Result<T, E> {
     let mut problems = Vec::with_capacity(N);
-    for (name, tried) in names.iter().zip(tried) {
+    for (name, tried) in names.into_iter().zip(tried) {
         match tried {
             Ok(value) => return Ok(value),
-            Err(problem) => problems.push(format!("as {name}: {problem}")),
+            Err(problem) => problems.push((name, problem)),
         }
     }
-    Err(E::custom(format!(
-        "must be one of {} ({})",
-        names.join(", "),
-        problems.join("; ")
-    )))
+    Err(E::custom(none_of(&problems)))
+}
+
+/// What is wrong with a value that is none of the alternatives: of each, its name and what is wrong with it as that.
+pub(crate) fn none_of(problems: &[(&str, String)]) -> String {
+    let names: Vec<&str> = problems.iter().map(|(name, _)| *name).collect();
+    let each: Vec<String> = problems
+        .iter()
+        .map(|(name, problem)| format!("as {name}: {problem}"))
+        .collect();
+    format!("must be one of {} ({})", names.join(", "), each.join("; "))
 }

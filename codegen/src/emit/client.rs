@@ -1,6 +1,7 @@
 //! The client, by progenitor.
 
 use heck::ToUpperCamelCase;
+use openapiv3::OpenAPI;
 use proc_macro2::{Group, TokenStream, TokenTree};
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle};
 use quote::quote;
@@ -8,16 +9,13 @@ use schemars::schema::SchemaObject;
 use serde_json::{Value, json};
 
 use super::client_document::openapi;
+use super::client_names::without_composed_defaults;
 use crate::Problem;
-use crate::lint;
 use crate::load::Document;
 use crate::model::Api;
 
 pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
-    if let Some(problem) = lint::client(api).into_iter().next() {
-        return Err(document.positions.locate(&document.path, problem));
-    }
-    let openapi = openapi(document, api)?;
+    let (mut value, stand_ins) = openapi(document, api);
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Builder)
@@ -28,13 +26,26 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
     for schema in decimals(&document.value) {
         settings.with_conversion(schema, "::rust_decimal::Decimal", std::iter::empty());
     }
+    let tokens = match generated(&settings, &value) {
+        Err(progenitor::Error::TypeError(_)) => {
+            without_composed_defaults(&mut value);
+            generated(&settings, &value)
+        }
+        first => first,
+    };
+    let tokens = tokens.map_err(|error| Problem::Client(error.to_string()))?;
+    Ok(corrected(stand_ins.taken_out_of(tokens), has_default(document)))
+}
+
+fn generated(settings: &GenerationSettings, document: &Value) -> Result<TokenStream, progenitor::Error> {
+    let openapi: OpenAPI = serde_json::from_value(document.clone())
+        .map_err(|error| progenitor::Error::UnexpectedFormat(error.to_string()))?;
     // Some of what progenitor cannot do, it asserts.
-    let generate = || Generator::new(&settings).generate_tokens(&openapi);
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(generate)) {
-        Ok(Ok(tokens)) => Ok(corrected(tokens, has_default(document))),
-        Ok(Err(error)) => Err(Problem::Client(error.to_string())),
-        Err(_) => Err(Problem::Client("progenitor stopped, and has printed at what".into())),
-    }
+    let generate = || Generator::new(settings).generate_tokens(&openapi);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(generate)).unwrap_or_else(|_| {
+        let said = "it stopped, and has printed at what";
+        Err(progenitor::Error::UnexpectedFormat(said.into()))
+    })
 }
 
 /// Whether a schema is called like the trait that progenitor's code names without a path.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use heck::ToUpperCamelCase;
-use openapiv3::OpenAPI;
 use serde_json::{Map, Value, json};
 use syn::ext::IdentExt;
 
+use super::client_names::StandIns;
 use super::operation_prefix;
+use crate::lint;
 use crate::load::Document;
-use crate::model::{Api, ListStyle, Operation, TypeDefinition};
-use crate::{Problem, lint};
+use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition};
 
 /// What progenitor's client has functions for itself.
 const CLIENTS_OWN: [&str; 9] = [
@@ -26,12 +26,11 @@ const CLIENTS_OWN: [&str; 9] = [
 ];
 
 /// The document for progenitor.
-///
-/// # Errors
-/// When it is no OpenAPI 3.0, which is refused before.
-pub(super) fn openapi(document: &Document, api: &Api) -> Result<OpenAPI, Problem> {
+/// Names that it makes of others are replaced; the stand-ins are to be taken out of what it writes.
+pub(super) fn openapi(document: &Document, api: &Api) -> (Value, StandIns) {
     let mut value = document.value.clone();
     for operation in &api.operations {
+        body(&mut value, operation);
         named(&mut value, operation, api);
         responses(&mut value, operation);
         lists(&mut value, operation, api);
@@ -44,7 +43,50 @@ pub(super) fn openapi(document: &Document, api: &Api) -> Result<OpenAPI, Problem
         named.extend(schemas.keys().map(|name| (name.to_upper_camel_case(), Value::Null)));
     }
     untitled(&mut value, &mut Vec::new(), &mut named);
-    serde_json::from_value(value).map_err(|error| Problem::Client(error.to_string()))
+    let stand_ins = StandIns::put_into(&mut value);
+    (value, stand_ins)
+}
+
+/// A body that progenitor knows no way to write is bytes that its caller wrote, with a content type that it says; every
+/// kind of JSON is plain JSON.
+fn body(document: &mut Value, operation: &Operation) {
+    let at = format!("{}/requestBody", operation.pointer.trim_start_matches('#'));
+    let Some(mut body) = document.pointer(&at).cloned() else {
+        return;
+    };
+    let reference = body.get("$ref").and_then(Value::as_str);
+    if let Some(target) = reference.and_then(|reference| document.pointer(reference.trim_start_matches('#'))) {
+        body = target.clone();
+    }
+    let bytes = || json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } });
+    let content = body.get("content").and_then(Value::as_object);
+    let Some((media_type, media)) = content.and_then(|content| content.iter().next()) else {
+        return;
+    };
+    let content = match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Multipart | BodyContent::Bytes) => bytes(),
+        Some(BodyContent::Json(_)) if media_type != "application/json" => json!({ "application/json": media }),
+        _ => return,
+    };
+    let is_multipart = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Multipart));
+    body["content"] = content;
+    if let Some(place) = document.pointer_mut(&at) {
+        *place = body;
+    }
+    if let (true, Some(place)) = (is_multipart, place(document, operation)) {
+        let header = json!({
+            "in": "header",
+            "name": "content-type",
+            "required": true,
+            "description": "`multipart/form-data; boundary=…`, with what stands between the parts of the body",
+            "schema": { "type": "string" },
+        });
+        let parameters = place.entry("parameters").or_insert_with(|| json!([]));
+        parameters
+            .as_array_mut()
+            .into_iter()
+            .for_each(|all| all.push(header.clone()));
+    }
 }
 
 fn place<'v>(document: &'v mut Value, operation: &Operation) -> Option<&'v mut Map<String, Value>> {

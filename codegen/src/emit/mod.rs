@@ -5,6 +5,7 @@ mod aside;
 mod calls;
 mod client;
 mod client_document;
+mod client_names;
 mod dispatch;
 mod enumerations;
 mod errors;

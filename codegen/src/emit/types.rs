@@ -71,6 +71,8 @@ fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
         Shape::Struct(object) => structure(definition, object, api),
         Shape::Enum(of) => enumerations::tokens(definition, of),
         Shape::Union(union) => unions::tokens(definition, union),
+        Shape::Checked(alternatives) => unions::checked(definition, alternatives),
+        Shape::Joined(parts) => unions::joined(definition, parts),
         Shape::Newtype(ty) => newtype(definition, ty),
     };
     let schema = json_schema(definition);

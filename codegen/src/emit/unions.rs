@@ -1,11 +1,12 @@
-//! Unions: an enumeration of alternatives, told apart by a member, a name, or what they are.
+//! Unions: an enumeration of alternatives, told apart by a member, a name, or what they are; and values that fit several
+//! at once, which are kept whole.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
 use super::{docs, fields, members, readers};
-use crate::model::{Alternative, Tagging, Type, TypeDefinition, Union};
+use crate::model::{Alternative, JoinedPart, Tagging, Type, TypeDefinition, Union};
 
 pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream {
     let ident = &definition.ident;
@@ -93,6 +94,113 @@ fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
                 }
             }
         }
+    }
+}
+
+/// A value that is kept whole: what it is as each alternative that it fits is read from it.
+pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative]) -> TokenStream {
+    let ident = &definition.ident;
+    let mut helpers = Vec::new();
+    let (mut checks, mut views) = (Vec::new(), Vec::new());
+    for alternative in alternatives {
+        let (variant, name) = (alternative.ident.unraw(), name(alternative));
+        let ty = alternative.content.as_ref().unwrap_or(&Type::Any);
+        let content = fields::rust_type(ty);
+        let helper = readers::helper(ty, &format!("Read_{variant}_"), &mut helpers);
+        let read = match &helper {
+            Some(helper) => quote! { self.0.read::<#helper>().ok().map(|value| value.0) },
+            None => quote! { self.0.read().ok() },
+        };
+        let helper = helper.map_or(content.clone(), |helper| quote! { #helper });
+        checks.push(quote! { (#name, |kept| kept.read::<#helper>().map(drop)) });
+        let snake = heck::ToSnakeCase::to_snake_case(variant.to_string().as_str());
+        let (view, make) = (format_ident!("as_{snake}"), format_ident!("from_{snake}"));
+        let about = docs(&format!("The value as `{name}`, if it is one."));
+        views.push(quote! { #about pub fn #view(&self) -> Option<#content> { #read } });
+        if definition.in_responses {
+            let about = docs(&format!(
+                "The value that `{name}` is written as.\n\n# Errors\nThose of writing it."
+            ));
+            views.push(quote! {
+                #about
+                pub fn #make(value: &#content) -> Result<Self, serde_json::Error> {
+                    codegen_runtime::Kept::written(value).map(#ident)
+                }
+            });
+        }
+    }
+    let serialize = definition.in_responses.then(|| quote! { Serialize });
+    let reading = definition.in_requests.then(|| {
+        let module = members::module(ident);
+        quote! {
+            mod #module {
+                use super::*;
+
+                #(#helpers)*
+
+                impl<'de> Deserialize<'de> for #ident {
+                    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                        codegen_runtime::Kept::of(deserializer, &[#(#checks),*]).map(#ident)
+                    }
+                }
+
+                impl #ident { #(#views)* }
+            }
+        }
+    });
+    quote! {
+        #[derive(Clone, Debug, PartialEq, #serialize)]
+        pub struct #ident(codegen_runtime::Kept);
+
+        impl #ident {
+            /// The value as it came.
+            pub fn kept(&self) -> &codegen_runtime::Kept {
+                &self.0
+            }
+        }
+
+        #reading
+    }
+}
+
+/// An object whose members are those of several types.
+pub(super) fn joined(definition: &TypeDefinition, parts: &[JoinedPart]) -> TokenStream {
+    let ident = &definition.ident;
+    let names: Vec<_> = parts.iter().map(|part| &part.ident).collect();
+    let types: Vec<_> = parts.iter().map(|part| fields::rust_type(&part.ty)).collect();
+    let others: Vec<_> = parts
+        .iter()
+        .map(|part| &part.others)
+        .map(|all| quote! { &[#(#all),*] })
+        .collect();
+    let read = definition.in_requests.then(|| {
+        quote! {
+            impl<'de> Deserialize<'de> for #ident {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let whole = unions::Whole::of(deserializer)?;
+                    Ok(#ident { #(#names: whole.without(#others)?),* })
+                }
+            }
+        }
+    });
+    let write = definition.in_responses.then(|| {
+        quote! {
+            impl Serialize for #ident {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    let mut whole = unions::Joined::new();
+                    #(whole.add(&self.#names)?;)*
+                    whole.serialize(serializer)
+                }
+            }
+        }
+    });
+    quote! {
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #ident {
+            #(#[doc = " Its members of this type."] pub #names: #types),*
+        }
+        #read
+        #write
     }
 }
 

@@ -11,7 +11,7 @@ pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Var
 pub use field::{Field, ListStyle, OneWay};
 pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success, Versions};
 pub use security::{Requirement, SecurityKind, SecurityScheme};
-pub use types::{Others, Shape, Struct, TypeDefinition};
+pub use types::{JoinedPart, Others, Shape, Struct, TypeDefinition};
 pub use values::{IntegerKind, MapRules, StringRules, Type};
 
 use proc_macro2::Ident;

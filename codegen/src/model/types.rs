@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::{Enumeration, Field, Type, Union};
+use super::{Alternative, Enumeration, Field, Type, Union};
 
 /// A named type.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ impl TypeDefinition {
                 Box::new(object.fields.iter().chain(kept).map(|field| &field.ty))
             }
             Shape::Union(union) => Box::new(union.alternatives.iter().filter_map(|it| it.content.as_ref())),
+            Shape::Checked(alternatives) => Box::new(alternatives.iter().filter_map(|it| it.content.as_ref())),
+            Shape::Joined(parts) => Box::new(parts.iter().map(|part| &part.ty)),
             Shape::Newtype(ty) => Box::new(std::iter::once(ty)),
             Shape::Enum(_) => Box::new(std::iter::empty()),
         }
@@ -56,7 +58,9 @@ impl TypeDefinition {
 
     /// The named types that a value of this one holds in itself, not behind a box, an array or a map.
     pub fn held(&self) -> impl Iterator<Item = &Ident> {
-        self.types().filter_map(Type::held)
+        // A checked value is kept as JSON.
+        let is_held = !matches!(self.shape, Shape::Checked(_));
+        self.types().filter(move |_| is_held).filter_map(Type::held)
     }
 }
 
@@ -69,8 +73,23 @@ pub enum Shape {
     Enum(Enumeration),
     /// One of several alternatives.
     Union(Union),
+    /// A value that fits at least one of these, and is kept whole: what one of them does not name, another may.
+    Checked(Vec<Alternative>),
+    /// An object that has the members of each of these, which have no member in common.
+    Joined(Vec<JoinedPart>),
     /// A value of another type under a name of its own.
     Newtype(Type),
+}
+
+/// A part of an object, which is a type of its own.
+#[derive(Debug)]
+pub struct JoinedPart {
+    /// The Rust name of its field.
+    pub ident: Ident,
+    /// What it is.
+    pub ty: Type,
+    /// The members of the object that are not its own.
+    pub others: Vec<String>,
 }
 
 /// An object with named members.

@@ -20,7 +20,7 @@ pub enum IntegerKind {
     I16,
     /// `format: int32`
     I32,
-    /// `format: int64`, or none
+    /// `format: int64` or `int`, or none
     I64,
     /// `format: uint8`
     U8,
@@ -30,6 +30,10 @@ pub enum IntegerKind {
     U32,
     /// `format: uint64` or `uint`
     U64,
+    /// `format: int128`
+    I128,
+    /// `format: uint128`
+    U128,
 }
 
 impl IntegerKind {
@@ -44,6 +48,8 @@ impl IntegerKind {
             IntegerKind::U16 => "u16",
             IntegerKind::U32 => "u32",
             IntegerKind::U64 => "u64",
+            IntegerKind::I128 => "i128",
+            IntegerKind::U128 => "u128",
         }
     }
 
@@ -58,6 +64,9 @@ impl IntegerKind {
             IntegerKind::U16 => (0, u16::MAX.into()),
             IntegerKind::U32 => (0, u32::MAX.into()),
             IntegerKind::U64 => (0, u64::MAX.into()),
+            IntegerKind::I128 => (i128::MIN, i128::MAX),
+            // What a document states is a JSON number, far below.
+            IntegerKind::U128 => (0, i128::MAX),
         }
     }
 }

@@ -32,7 +32,8 @@ fn nth(definition: &mut TypeDefinition, index: usize) -> Option<&mut Type> {
             let mut contents = union.alternatives.iter_mut().filter_map(|it| it.content.as_mut());
             contents.nth(index)
         }
-        Shape::Newtype(_) | Shape::Enum(_) => None,
+        Shape::Joined(parts) => parts.get_mut(index).map(|part| &mut part.ty),
+        Shape::Checked(_) | Shape::Newtype(_) | Shape::Enum(_) => None,
     }
 }
 

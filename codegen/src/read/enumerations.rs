@@ -1,7 +1,6 @@
 //! Enumerations: closed sets of texts, numbers or booleans.
 
 use proc_macro2::Ident;
-use syn::ext::IdentExt;
 
 use super::schema::{allow, docs};
 use super::{names, scalar};
@@ -57,26 +56,11 @@ fn spelled(value: &str, kind: EnumerationKind) -> String {
     }
 }
 
-/// The Rust name of a value. Values are the document's to choose: one of which no name can be made, or the name of
-/// another, is counted.
+/// The Rust name of a value: what is the name of another is counted.
 fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
-    let is_new = |ident: &Ident| !others.iter().any(|other| other.ident == *ident);
-    let ident = names::variant_name(spelled, node).ok();
-    let base = match &ident {
-        Some(ident) => ident.unraw().to_string(),
-        None => "Value".to_string(),
-    };
-    if let Some(ident) = ident.filter(is_new) {
-        return ident;
-    }
-    let mut count = others.len() + 1;
-    loop {
-        let ident = quote::format_ident!("{base}{count}");
-        if is_new(&ident) {
-            return ident;
-        }
-        count += 1;
-    }
+    let has_name = names::variant_name(spelled, node).is_some();
+    let is_taken = |ident: &Ident| !has_name && ident == "Value" || others.iter().any(|other| other.ident == *ident);
+    names::counted(names::any_variant_name(spelled, node), others.len() + 1, is_taken)
 }
 
 fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<Enumeration, Problem> {

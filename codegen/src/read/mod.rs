@@ -4,6 +4,7 @@ mod boxes;
 mod defaults;
 mod embed;
 mod enumerations;
+mod kinds;
 mod names;
 mod object;
 mod operation;
@@ -248,12 +249,23 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
             }
         }
     }
-    close_over(types, &mut requests);
-    // Items that are compared are compared as they would be written.
-    for definition in types.iter().filter(|definition| requests.contains(&definition.ident)) {
-        compared(definition, &mut responses);
+    loop {
+        let before = requests.len() + responses.len();
+        close_over(types, &mut requests);
+        // Items that are compared are compared as they would be written.
+        for definition in types.iter().filter(|definition| requests.contains(&definition.ident)) {
+            compared(definition, &mut responses);
+        }
+        close_over(types, &mut responses);
+        // What a kept value is as each of its alternatives is read from it.
+        let kept = |definition: &&TypeDefinition| {
+            matches!(definition.shape, Shape::Checked(_)) && responses.contains(&definition.ident)
+        };
+        requests.extend(types.iter().filter(kept).map(|definition| definition.ident.clone()));
+        if requests.len() + responses.len() == before {
+            break;
+        }
     }
-    close_over(types, &mut responses);
     for definition in types {
         definition.in_requests = requests.contains(&definition.ident);
         definition.in_responses = responses.contains(&definition.ident);

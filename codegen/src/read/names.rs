@@ -1,7 +1,10 @@
 //! Names in Rust for names in the document.
 
+use std::collections::BTreeSet;
+
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Ident, Span};
+use syn::ext::IdentExt;
 
 use crate::Problem;
 use crate::emit::is_generated_codes;
@@ -26,21 +29,34 @@ fn raw_beside(ident: Ident, node: &Node<'_>) -> Ident {
     }
 }
 
-/// The name `proposed` for a schema that has none of its own; component schemas keep theirs.
+/// The name `proposed` for a schema that has none of its own; component schemas keep theirs, and another one without a
+/// name that was there first.
 pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
     let mut name = proposed.to_string();
     while node.names().schemas.contains(&name.to_upper_camel_case()) {
         name.push_str("Inline");
     }
+    let base = name.clone();
+    let mut count = 1;
+    while !node.give(&name.to_upper_camel_case()) {
+        count += 1;
+        name = format!("{base}{count}");
+    }
     name
 }
 
-/// A field's, function's or module's name; keywords become raw identifiers.
+/// A function's or module's name; keywords become raw identifiers.
 ///
 /// # Errors
 /// When nothing of the name can stand in Rust.
-pub fn field_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
+pub fn plain_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     identifier(&name.to_snake_case(), name, false, node)
+}
+
+/// A field's name; keywords become raw identifiers. A member's name is the document's to choose: one of which nothing
+/// can stand in Rust is a `member`.
+pub fn field_name(name: &str, node: &Node<'_>) -> Ident {
+    plain_name(name, node).unwrap_or_else(|_| Ident::new("member", Span::call_site()))
 }
 
 /// The name of an operation's function: Dropshot's macro takes no raw identifiers.
@@ -48,20 +64,22 @@ pub fn field_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 /// # Errors
 /// When nothing of the name can stand in Rust.
 pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    let ident = field_name(name, node)?;
+    let ident = plain_name(name, node)?;
     match ident.to_string().strip_prefix("r#") {
         Some(keyword) => identifier(&format!("{keyword}_"), name, false, node),
         None => Ok(ident),
     }
 }
 
-/// An enumeration variant's name.
-///
-/// # Errors
-/// When nothing of the name can stand in Rust.
-pub fn variant_name(value: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    let ident = identifier(&value.to_upper_camel_case(), value, true, node)?;
-    Ok(raw_beside(ident, node))
+/// A variant's name; `None` when nothing of the value can stand in Rust.
+pub fn variant_name(value: &str, node: &Node<'_>) -> Option<Ident> {
+    let ident = identifier(&value.to_upper_camel_case(), value, true, node).ok()?;
+    Some(raw_beside(ident, node))
+}
+
+/// The same, with another name for what has none: values are the document's to choose.
+pub fn any_variant_name(value: &str, node: &Node<'_>) -> Ident {
+    variant_name(value, node).unwrap_or_else(|| Ident::new("Value", Span::call_site()))
 }
 
 fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Result<Ident, Problem> {
@@ -84,17 +102,35 @@ fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Res
     )))
 }
 
-/// Refuses two names that become one in Rust.
-///
-/// # Errors
-/// Names both.
-pub fn distinct<'n>(pairs: impl Iterator<Item = (&'n str, &'n Ident)>, node: &Node<'_>) -> Result<(), Problem> {
-    let mut seen: Vec<(&str, &Ident)> = Vec::new();
-    for (name, ident) in pairs {
-        if let Some((other, _)) = seen.iter().find(|(_, known)| *known == ident) {
-            return Err(node.refuse(format!("`{other}` and `{name}` are both `{ident}` in Rust; rename one")));
-        }
-        seen.push((name, ident));
+/// The name itself, or where another thing has it, the name with the first number from `count` on that gives one of its
+/// own.
+pub fn counted(ident: Ident, count: usize, is_taken: impl Fn(&Ident) -> bool) -> Ident {
+    if !is_taken(&ident) {
+        return ident;
     }
-    Ok(())
+    let base = ident.unraw();
+    let mut numbers = count..;
+    loop {
+        let ident = quote::format_ident!("{base}{}", numbers.next().unwrap_or_default());
+        if !is_taken(&ident) {
+            return ident;
+        }
+    }
+}
+
+/// Gives things names of their own: of those that meet in Rust, all but the first are counted.
+pub fn distinct<'n>(idents: impl Iterator<Item = &'n mut Ident>) {
+    let all: Vec<&mut Ident> = idents.collect();
+    let mut first: BTreeSet<Ident> = BTreeSet::new();
+    let mut others = Vec::new();
+    for ident in all {
+        match first.contains(ident) {
+            false => drop(first.insert(ident.clone())),
+            true => others.push(ident),
+        }
+    }
+    for ident in others {
+        *ident = counted(ident.clone(), 2, |ident| first.contains(ident));
+        first.insert(ident.clone());
+    }
 }

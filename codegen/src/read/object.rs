@@ -4,8 +4,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use syn::ext::IdentExt;
 
-use super::names;
 use super::schema::{self, Derived, allow, docs};
+use super::{names, union};
 use crate::Problem;
 use crate::model::{Field, MapRules, Others, Shape, Struct, Type};
 use crate::node::Node;
@@ -52,7 +52,10 @@ const DEEPEST: usize = 32;
 /// # Errors
 /// What cannot be generated, with its place.
 pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Struct, Problem> {
-    let mut parts = Parts::default();
+    let mut parts = Parts {
+        is_joined: union::beside(node).next().is_some(),
+        ..Parts::default()
+    };
     parts.gather(node, owner, derived, 0)?;
     for (name, place) in &parts.required {
         match parts.fields.iter_mut().find(|field| field.name == *name) {
@@ -64,7 +67,7 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
             }
         }
     }
-    let others = match node.get("additionalProperties") {
+    let mut others = match node.get("additionalProperties") {
         None => Others::Ignored,
         Some(place) if place.value() == &Value::Bool(false) => {
             if node.get("allOf").is_some() {
@@ -74,12 +77,11 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
         }
         Some(place) => Others::Kept(Box::new(others(&place, owner, derived)?)),
     };
-    let kept = match &others {
-        Others::Kept(field) => Some((field.name.as_str(), &field.ident)),
+    let kept = match &mut others {
+        Others::Kept(field) => Some(&mut field.ident),
         _ => None,
     };
-    let fields = parts.fields.iter().map(|field| (field.name.as_str(), &field.ident));
-    names::distinct(fields.chain(kept), node)?;
+    names::distinct(parts.fields.iter_mut().map(|field| &mut field.ident).chain(kept));
     Ok(Struct {
         fields: parts.fields,
         others,
@@ -88,6 +90,8 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
 
 #[derive(Default)]
 struct Parts<'a> {
+    /// Whether alternatives stand beside the members, which are read for themselves.
+    is_joined: bool,
     fields: Vec<Field>,
     required: Vec<(&'a str, Node<'a>)>,
 }
@@ -109,10 +113,16 @@ impl<'a> Parts<'a> {
             _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with named members")),
             _ => return Err(node.refuse("a schema with `properties` needs `type: object`")),
         }
-        allow(
-            node,
-            &["type", "properties", "required", "additionalProperties", "allOf"],
-        )?;
+        let mut known = vec!["type", "properties", "required", "additionalProperties", "allOf"];
+        if self.is_joined && depth == 0 {
+            known.extend(union::KEYWORDS);
+            if let Some(place) = node.get("additionalProperties") {
+                return Err(place.refuse(
+                    "beside alternatives this would be about their members, too; put the map into a member of its own",
+                ));
+            }
+        }
+        allow(node, &known)?;
         if depth > 0
             && let Some(place) = node.get("additionalProperties")
         {
@@ -190,7 +200,7 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
     };
     Ok(Field {
         name: "additional_properties".into(),
-        ident: names::field_name("additional_properties", place)?,
+        ident: names::field_name("additional_properties", place),
         docs: "The members without a name of their own.".into(),
         ty,
         required: true,

@@ -41,7 +41,7 @@ pub fn operation(
     if let Some(list) = node.get("tags") {
         for place in list.items()? {
             if tags.is_empty() {
-                tag = Some(names::field_name(place.text()?, &place)?);
+                tag = Some(names::plain_name(place.text()?, &place)?);
             }
             tags.push(place.text()?.to_string());
         }
@@ -162,8 +162,8 @@ fn parameters(
             _ => sorted[2].push(field),
         }
     }
-    for fields in &sorted {
-        names::distinct(fields.iter().map(|field| (field.name.as_str(), &field.ident)), node)?;
+    for fields in &mut sorted {
+        names::distinct(fields.iter_mut().map(|field| &mut field.ident));
     }
     Ok(sorted)
 }

@@ -76,7 +76,7 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
                     for item in list.items()? {
                         codes.push(ErrorCode {
                             code: item.text()?.to_string(),
-                            ident: names::variant_name(item.text()?, &item)?,
+                            ident: names::any_variant_name(item.text()?, &item),
                             status: code,
                             pointer: item.pointer().to_string(),
                         });
@@ -196,9 +196,10 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
         for (name, place) in list.members()? {
             let header = place.resolved()?;
             let is_supplied = header.text_of("x-supplied-by")?.is_some();
-            let ident = names::field_name(name, &place)?;
-            if ident == "body" && !is_supplied {
-                return Err(place.refuse(format!("the header `{name}` has the name of the body's field")));
+            let mut ident = names::field_name(name, &place);
+            if ident == "body" {
+                // The field beside it is the body.
+                ident = quote::format_ident!("body_header");
             }
             headers.push(ResponseHeader {
                 name: name.to_string(),
@@ -213,8 +214,8 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
                 is_supplied,
             });
         }
-        let handlers = headers.iter().filter(|header| !header.is_supplied);
-        names::distinct(handlers.map(|header| (header.name.as_str(), &header.ident)), &list)?;
+        let handlers = headers.iter_mut().filter(|header| !header.is_supplied);
+        names::distinct(handlers.map(|header| &mut header.ident));
     }
     Ok(Success {
         status,

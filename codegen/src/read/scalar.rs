@@ -36,9 +36,8 @@ pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
         Some("date") => plain(node, Type::Date),
         Some("byte") => plain(node, Type::Bytes),
         Some("uuid") => plain(node, Type::Uuid),
-        Some(format @ ("binary" | "partial-date-time")) => Err(node.refuse(format!(
-            "a string of format `{format}` is not supported here; leave the format out and state a `pattern`"
-        ))),
+        Some("binary") => Err(node
+            .refuse("a string of format `binary` is not supported here; leave the format out and state a `pattern`")),
         format => {
             allow(node, &["type", "format", "minLength", "maxLength", "pattern"])?;
             let (min_length, max_length) = span(node, "minLength", "maxLength")?;
@@ -129,14 +128,16 @@ pub fn integer_kind(node: &Node<'_>) -> Result<IntegerKind, Problem> {
         Some("int8") => IntegerKind::I8,
         Some("int16") => IntegerKind::I16,
         Some("int32") => IntegerKind::I32,
-        Some("int64") | None => IntegerKind::I64,
+        Some("int64" | "int") | None => IntegerKind::I64,
         Some("uint8") => IntegerKind::U8,
         Some("uint16") => IntegerKind::U16,
         Some("uint32") => IntegerKind::U32,
         Some("uint64" | "uint") => IntegerKind::U64,
+        Some("int128") => IntegerKind::I128,
+        Some("uint128") => IntegerKind::U128,
         Some(other) => {
             return Err(node.refuse(format!(
-                "integer format `{other}` is unknown; use int8 to int64 or uint8 to uint64"
+                "integer format `{other}` is unknown; use int8 to int128 or uint8 to uint128"
             )));
         }
     })

@@ -58,12 +58,31 @@ pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Res
         derived.push(definition);
         return Ok(ident);
     }
-    if node.get("$ref").is_some()
-        && let Type::Named(ident) = ty(node, proposed, derived)?
+    if let Some(reference) = reference(node)?
+        && let Type::Named(ident) = ty(&reference, proposed, derived)?
     {
         return Ok(ident);
     }
     derive(node, proposed, derived)
+}
+
+/// The reference that the schema at `node` is, or goes around to say more of it. What stands there is no type of its own.
+///
+/// # Errors
+/// When an `allOf` is no list.
+pub fn reference<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Problem> {
+    if node.get("$ref").is_some() {
+        return Ok(Some(node.clone()));
+    }
+    let is_said_of_it =
+        |key: &str| key == "allOf" || ANNOTATIONS.contains(&key) && !["nullable", "default"].contains(&key);
+    let says_more = node.members()?.iter().any(|(key, _)| !is_said_of_it(key));
+    Ok(
+        match node.get("allOf").map(|list| list.items()).transpose()?.as_deref() {
+            Some([only]) if !says_more && only.get("$ref").is_some() => Some(only.clone()),
+            _ => None,
+        },
+    )
 }
 
 /// Gives the schema at `node` the name `proposed`.
@@ -125,10 +144,12 @@ fn defined(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> 
         Shape::Enum(documented)
     } else if node.get("enum").is_some() {
         Shape::Enum(enumerations::enumeration(node)?)
+    } else if union::beside(node).next().is_some() {
+        union::joined(node, &ident.unraw().to_string(), derived)?
     } else if node.get("oneOf").is_some() {
-        Shape::Union(union::union(node, "oneOf", &ident.unraw().to_string(), derived)?)
+        union::union(node, "oneOf", &ident.unraw().to_string(), derived)?
     } else if node.get("anyOf").is_some() {
-        Shape::Union(union::union(node, "anyOf", &ident.unraw().to_string(), derived)?)
+        union::union(node, "anyOf", &ident.unraw().to_string(), derived)?
     } else if object::is_object(node)? {
         Shape::Struct(object::object(node, &ident.unraw().to_string(), derived)?)
     } else {
@@ -152,6 +173,25 @@ fn with_shape(name: &str, node: &Node<'_>, inline: bool, shape: Shape) -> Result
         inline,
         pointer: node.pointer().to_string(),
     })
+}
+
+/// Gives a name to a part of a schema, which its place in the schema tells from the whole.
+///
+/// # Errors
+/// When nothing of the name can stand in Rust.
+pub fn derived_part(proposed: &str, node: &Node<'_>, shape: Shape, derived: &mut Derived) -> Result<Ident, Problem> {
+    let is_this = |known: &&TypeDefinition| known.pointer == node.pointer();
+    if let Some(known) = derived.iter().find(is_this) {
+        return Ok(known.ident.clone());
+    }
+    let name = names::derived_name(proposed, node);
+    let ident = names::type_name(&name, node)?;
+    derived.push(TypeDefinition {
+        shape,
+        docs: String::new(),
+        ..unread(&name, &ident, node)
+    });
+    Ok(ident)
 }
 
 /// Whether null is the only value (`enum: [null]`, as Dropshot writes Rust's `()`).
@@ -203,7 +243,7 @@ pub fn field(
     let proposed = format!("{owner}{}", name.to_upper_camel_case());
     Ok(Field {
         name: name.to_string(),
-        ident: names::field_name(name, node)?,
+        ident: names::field_name(name, node),
         docs,
         ty: ty(node, &proposed, derived)?,
         required,

@@ -5,10 +5,13 @@ use proc_macro2::Ident;
 use serde_json::Value;
 
 use super::schema::{self, Derived, allow, docs, named};
-use super::{names, object};
+use super::{kinds, names, object};
 use crate::Problem;
-use crate::model::{Alternative, Field, Tagging, Type, Union};
+use crate::model::{Alternative, Field, JoinedPart, Shape, Tagging, Type, Union};
 use crate::node::Node;
+
+/// The alternatives, and how they are told apart.
+type Told = (Tagging, Vec<Alternative>);
 
 const SCHEMAS: &str = "#/components/schemas/";
 
@@ -16,35 +19,97 @@ const SCHEMAS: &str = "#/components/schemas/";
 ///
 /// # Errors
 /// What cannot be generated, with its place.
-pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived) -> Result<Union, Problem> {
-    allow(node, &[keyword, "discriminator", "type"])?;
+pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived) -> Result<Shape, Problem> {
+    match node.get("properties") {
+        // The members beside it are read for themselves.
+        Some(_) => allow(
+            node,
+            &["oneOf", "anyOf", "discriminator", "type", "properties", "required"],
+        )?,
+        None => allow(node, &[keyword, "discriminator", "type"])?,
+    }
     let list = node.need(keyword)?;
     let items = list.items()?;
     if items.is_empty() {
         return Err(list.refuse(format!("a `{keyword}` needs at least one alternative")));
     }
-    let union = if node.get("discriminator").is_some() {
+    let (tagging, mut alternatives) = if node.get("discriminator").is_some() {
         discriminated(node, &items)?
     } else if let Some(alternatives) = by_name(&items, owner, derived)? {
-        Union {
-            tagging: Tagging::Name,
-            alternatives,
-        }
+        (Tagging::Name, alternatives)
     } else if let Some(tag) = common_tag(&items)? {
         by_member(&items, tag, owner, derived)?
     } else {
-        by_value(&items, keyword == "oneOf", owner, derived)?
+        let exclusive = keyword == "oneOf";
+        (Tagging::Value { exclusive }, by_value(&items, owner, derived)?)
     };
-    let variants = union.alternatives.iter().map(|alternative| {
-        let name = alternative.values.first().map_or("", String::as_str);
-        (name, &alternative.ident)
-    });
-    names::distinct(variants, &list)?;
-    Ok(union)
+    names::distinct(alternatives.iter_mut().map(|alternative| &mut alternative.ident));
+    // Of several objects that a value is, one would have members that another does not know.
+    if tagging == (Tagging::Value { exclusive: false }) && kinds::overlap(&items)? {
+        return Ok(Shape::Checked(alternatives));
+    }
+    Ok(Shape::Union(Union { tagging, alternatives }))
+}
+
+/// The keywords of alternatives.
+pub const KEYWORDS: [&str; 2] = ["oneOf", "anyOf"];
+
+/// The alternatives that stand beside members at `node`.
+pub fn beside<'n>(node: &'n Node<'_>) -> impl Iterator<Item = &'static str> + 'n {
+    let has_members = node.get("properties").is_some();
+    KEYWORDS
+        .into_iter()
+        .filter(move |keyword| has_members && node.get(keyword).is_some())
+}
+
+/// An object with members of its own and alternatives beside them, as schemars writes what is flattened.
+///
+/// # Errors
+/// What cannot be generated, with its place.
+pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Shape, Problem> {
+    let own = object::object(node, owner, derived)?;
+    let own_names: Vec<String> = own.fields.iter().map(|field| field.name.clone()).collect();
+    let mut parts = Vec::new();
+    let mut theirs = Vec::new();
+    for keyword in beside(node) {
+        let list = node.need(keyword)?;
+        let mut declared = Vec::new();
+        for item in list.items()? {
+            declared.extend(fields(&item)?.into_iter().flatten().map(|field| field.name));
+        }
+        let proposed = format!("{owner}Alternative");
+        let shape = union(node, keyword, &proposed, derived)?;
+        let ident = schema::derived_part(&proposed, &list, shape, derived)?;
+        parts.push(JoinedPart {
+            ident: quote::format_ident!("alternative"),
+            ty: Type::Named(ident),
+            others: own_names
+                .iter()
+                .filter(|name| !declared.contains(name))
+                .cloned()
+                .collect(),
+        });
+        theirs.extend(declared);
+    }
+    let members = node.need("properties")?;
+    let ident = schema::derived_part(&format!("{owner}Members"), &members, Shape::Struct(own), derived)?;
+    theirs.retain(|name| !own_names.contains(name));
+    theirs.sort();
+    theirs.dedup();
+    parts.insert(
+        0,
+        JoinedPart {
+            ident: quote::format_ident!("members"),
+            ty: Type::Named(ident),
+            others: theirs,
+        },
+    );
+    names::distinct(parts.iter_mut().map(|part| &mut part.ident));
+    Ok(Shape::Joined(parts))
 }
 
 /// Alternatives that a `discriminator` names.
-fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Union, Problem> {
+fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
     let discriminator = node.need("discriminator")?;
     let tag = discriminator.need("propertyName")?.text()?;
     let mut mapping = Vec::new();
@@ -61,7 +126,13 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Union, Problem> 
     let mut alternatives: Vec<Alternative> = Vec::new();
     let mut references = Vec::new();
     for item in items {
-        let Some(reference) = item.text_of("$ref")? else {
+        let reference = schema::reference(item)?;
+        let Some(reference) = reference
+            .as_ref()
+            .map(|node| node.text_of("$ref"))
+            .transpose()?
+            .flatten()
+        else {
             return Err(item.refuse("a discriminator tells named alternatives apart: move this to components/schemas"));
         };
         let ident = named(reference, item)?;
@@ -96,10 +167,7 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Union, Problem> 
             "`{value}` stands for {target}, which is not among the alternatives"
         )));
     }
-    Ok(Union {
-        tagging: Tagging::Member(tag.to_string()),
-        alternatives,
-    })
+    Ok((Tagging::Member(tag.to_string()), alternatives))
 }
 
 /// The member that tells the alternative apart; it must always be there, and be text.
@@ -125,7 +193,7 @@ fn fields(item: &Node<'_>) -> Result<Option<Vec<Field>>, Problem> {
     if !object::is_object(&target)? {
         return Ok(None);
     }
-    let object = object::object(&target, "Alternative", &mut Vec::new())?;
+    let object = object::object(&target, "UnwrittenAlternative", &mut Vec::new())?;
     Ok(Some(object.fields))
 }
 
@@ -169,28 +237,28 @@ fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
 }
 
 /// serde's internal and adjacent tagging.
-fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived) -> Result<Union, Problem> {
+fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived) -> Result<Told, Problem> {
     let mut alternatives = Vec::new();
     for item in items {
+        let target = item.resolved();
+        let is_joined = |node: &Node<'_>| beside(node).next().is_some();
         let fields = fields(item)?.unwrap_or_default();
         let Some(field) = fields.into_iter().find(|field| field.name == tag) else {
             continue;
         };
         let value = constant(&field).unwrap_or_default().to_string();
-        let ident = names::variant_name(&value, item)?;
+        let ident = names::any_variant_name(&value, item);
         let content = schema::ty(item, &format!("{owner}{}", value.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
             ident,
             docs: docs(item)?,
             content: Some(content),
-            tag_field: Some(field.ident),
+            // What has alternatives beside its members has them in a part of its own.
+            tag_field: Some(field.ident).filter(|_| !target.as_ref().is_ok_and(is_joined)),
             values: vec![value],
         });
     }
-    Ok(Union {
-        tagging: Tagging::Member(tag),
-        alternatives,
-    })
+    Ok((Tagging::Member(tag), alternatives))
 }
 
 /// serde's external tagging: texts, and objects of exactly one member. `None` if one is neither, or all are texts.
@@ -226,7 +294,7 @@ fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Opt
     for (name, docs, content, item) in named {
         let proposed = format!("{owner}{}", name.to_upper_camel_case());
         alternatives.push(Alternative {
-            ident: names::variant_name(&name, item)?,
+            ident: names::any_variant_name(&name, item),
             docs,
             content: content
                 .map(|content| schema::inner(&content, &proposed, derived))
@@ -239,7 +307,7 @@ fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Opt
 }
 
 /// serde's `untagged`: each alternative is tried.
-fn by_value(items: &[Node<'_>], exclusive: bool, owner: &str, derived: &mut Derived) -> Result<Union, Problem> {
+fn by_value(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Vec<Alternative>, Problem> {
     let mut alternatives: Vec<Alternative> = Vec::new();
     for item in items {
         let name = called(item)?;
@@ -251,17 +319,14 @@ fn by_value(items: &[Node<'_>], exclusive: bool, owner: &str, derived: &mut Deri
         }
         let content = schema::inner(item, &format!("{owner}{}", unique.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
-            ident: names::variant_name(&unique, item)?,
+            ident: names::any_variant_name(&unique, item),
             docs: docs(item)?,
             content: Some(content),
             tag_field: None,
             values: vec![unique],
         });
     }
-    Ok(Union {
-        tagging: Tagging::Value { exclusive },
-        alternatives,
-    })
+    Ok(alternatives)
 }
 
 /// What an alternative without a name on the wire is called: its title, its schema's name, its format or type.

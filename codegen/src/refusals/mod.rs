@@ -22,8 +22,8 @@ use crate::{Problem, lint, read, structure};
 /// More than this many refusals of one part, or of the whole, are not looked for.
 const MOST: usize = 500;
 
-/// All refusals, in the document's order by their places; `for_client` adds what only a client needs.
-pub fn all(document: &Document, for_client: bool) -> Vec<Problem> {
+/// All refusals, in the document's order by their places.
+pub fn all(document: &Document) -> Vec<Problem> {
     let mut search = Search {
         value: document.value.clone(),
         patched: BTreeSet::new(),
@@ -34,7 +34,7 @@ pub fn all(document: &Document, for_client: bool) -> Vec<Problem> {
     for part in read::parts(&document.value) {
         search.part(&part, &names);
     }
-    search.whole(for_client);
+    search.whole();
     let mut located: Vec<Problem> = search
         .found
         .into_iter()
@@ -86,14 +86,11 @@ impl Search {
         }
     }
 
-    fn whole(&mut self, for_client: bool) {
+    fn whole(&mut self) {
         for _ in 0..MOST {
             match read::api(&self.value) {
                 Ok(api) => {
                     let mut problems = lint::check(&api);
-                    if for_client {
-                        problems.extend(lint::client(&api));
-                    }
                     problems.retain(|problem| !self.is_consequence(problem));
                     self.found.extend(problems);
                     return;

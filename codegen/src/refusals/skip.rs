@@ -29,11 +29,11 @@ const ROUNDS: usize = 20;
 ///
 /// # Errors
 /// A refusal that belongs to no operation and no component, or of which nothing is rid by leaving out.
-pub fn skipping(document: &Document, for_client: bool) -> Result<(Document, Vec<Left>), Problem> {
+pub fn skipping(document: &Document) -> Result<(Document, Vec<Left>), Problem> {
     let mut document = document.clone();
     let mut left = Vec::new();
     for _ in 0..ROUNDS {
-        let problems = all(&document, for_client);
+        let problems = all(&document);
         if problems.is_empty() {
             return Ok((document, left));
         }

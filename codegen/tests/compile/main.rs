@@ -18,9 +18,12 @@ mod round_trip;
 mod stub;
 
 mod answers;
+mod any_of;
 mod behaviour;
+mod clients;
 mod errors;
 mod lists;
+mod meeting_names;
 mod moved_aside;
 mod newer;
 mod of_defects;

@@ -7,16 +7,17 @@ use crate::positive::{files, openapi_3_1};
 
 #[test]
 fn what_3_1_says_of_values_is_checked() {
-    use openapi_3_1::server::types::{AddPetBody, AddPetQuery};
+    use openapi_3_1::server::types::{AddPetQuery, Pet};
     let whole = json!({
         "kind": "pet", "name": null, "id": 3, "owner": null, "keeper": { "name": "Ada" }, "weight": 1, "colour": null,
-        "photo": "YWJj", "nothing": null, "anything": [null],
+        "photo": "YWJj", "nothing": null, "anything": [null], "animal": { "kind": "Bird", "wings": 2 },
+        "others": [{ "name": "Ada" }],
     });
     let read = |pointer: &str, value: Value| {
         let mut other = whole.clone();
         let (around, last) = pointer.rsplit_once('/').unwrap();
         other.pointer_mut(around).unwrap()[last] = value;
-        serde_json::from_value::<AddPetBody>(other).map_err(|error| error.to_string())
+        serde_json::from_value::<Pet>(other).map_err(|error| error.to_string())
     };
     for (pointer, value) in [
         ("/name", json!("Minka")),
@@ -33,6 +34,9 @@ fn what_3_1_says_of_values_is_checked() {
         ("/id", json!(true)),
         ("/owner", json!({})),
         ("/keeper", json!(null)),
+        ("/animal/wings", json!(3)),
+        ("/animal/kind", json!("Dog")),
+        ("/others/0/name", json!(1)),
         ("/weight", json!(0.5)),
         ("/weight", json!(100)),
         ("/colour", json!("green")),
@@ -43,6 +47,22 @@ fn what_3_1_says_of_values_is_checked() {
     }
     assert!(query::<AddPetQuery>("limit=1").is_ok());
     assert!(query::<AddPetQuery>("limit=0").is_err());
+}
+
+/// A handler takes and gives the very types of the references.
+#[test]
+fn what_is_said_beside_a_reference_makes_no_type_of_its_own() {
+    use openapi_3_1::server::responses::AddPetResponse;
+    use openapi_3_1::server::types::{Animal, Bird, BirdKind, Owner, Pet};
+    let _: fn(Pet) -> AddPetResponse = AddPetResponse::Ok;
+    let pet: fn(Pet) -> (Option<Owner>, Option<Vec<Owner>>, Option<Animal>) =
+        |pet| (pet.keeper, pet.others, pet.animal);
+    let bird = Bird {
+        kind: BirdKind::Bird,
+        wings: 2,
+    };
+    let read = json!({ "kind": "pet", "name": "Tom", "id": 1, "animal": { "kind": "Bird", "wings": 2 } });
+    assert_eq!(pet(serde_json::from_value(read).unwrap()).2, Some(Animal::Bird(bird)));
 }
 
 #[test]

@@ -1,0 +1,344 @@
+//! Names of which progenitor would make the same Rust name twice, or one that it uses itself: it is given others, and what
+//! goes over the wire is put back into the code that it wrote.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use heck::{ToSnakeCase, ToUpperCamelCase};
+use proc_macro2::{Group, Literal, TokenStream, TokenTree};
+use quote::ToTokens;
+use serde_json::{Map, Value};
+
+use crate::read::METHODS;
+
+/// What a builder has functions of for every operation, or for those with a body or with pages.
+const BUILDERS_OWN: [&str; 6] = ["new", "send", "client", "body", "body_map", "stream"];
+
+/// What holds values, and no schemas.
+const DATA: [&str; 4] = ["example", "examples", "default", "enum"];
+
+/// How far a reference may lead: far beyond any document, but the end of a circle.
+const DEEPEST: usize = 32;
+
+/// Other names, and what they stand for.
+pub(super) struct StandIns {
+    /// The document, in which none of them occurs.
+    text: String,
+    by_name: BTreeMap<String, String>,
+}
+
+impl StandIns {
+    /// Gives other names to the parameters, members and words of enumerations in `document` that need one.
+    pub(super) fn put_into(document: &mut Value) -> Self {
+        let mut all = StandIns {
+            text: document.to_string(),
+            by_name: BTreeMap::new(),
+        };
+        all.parameters(document);
+        walk(document, &mut |schema| all.members(schema));
+        let mut words = BTreeMap::new();
+        walk(document, &mut |schema| {
+            if let Some(Value::Array(values)) = schema.get_mut("enum") {
+                all.enumeration(values, &mut words);
+            }
+        });
+        if !all.by_name.is_empty() {
+            defaults(document, &words, &all.by_name);
+        }
+        all
+    }
+
+    /// The code with what goes over the wire.
+    pub(super) fn taken_out_of(&self, tokens: TokenStream) -> TokenStream {
+        match self.by_name.is_empty() {
+            true => tokens,
+            false => tokens.into_iter().map(|tree| self.taken_out_of_one(tree)).collect(),
+        }
+    }
+
+    fn taken_out_of_one(&self, tree: TokenTree) -> TokenTree {
+        match tree {
+            TokenTree::Group(group) => Group::new(group.delimiter(), self.taken_out_of(group.stream())).into(),
+            TokenTree::Literal(literal) => match syn::parse2::<syn::LitStr>(literal.to_token_stream()) {
+                Ok(text) if self.by_name.keys().any(|name| text.value().contains(name)) => {
+                    Literal::string(&self.original(text.value())).into()
+                }
+                _ => literal.into(),
+            },
+            other => other,
+        }
+    }
+
+    fn original(&self, text: String) -> String {
+        match self.by_name.get(&text) {
+            Some(original) => original.clone(),
+            // In documentation. A name that begins with another one comes before it.
+            None => {
+                let names = self.by_name.iter().rev();
+                names.fold(text, |text, (name, original)| text.replace(name, original))
+            }
+        }
+    }
+
+    /// The first of the names that occurs nowhere in the document, and of which progenitor makes nothing in `taken`.
+    fn stand_in(
+        &mut self,
+        names: impl Iterator<Item = String>,
+        original: &str,
+        rust: fn(&str) -> String,
+        taken: &mut BTreeSet<String>,
+    ) -> String {
+        for name in names {
+            let is_known = self.text.contains(&name) || self.by_name.contains_key(&name);
+            if !is_known && taken.insert(rust(&name)) {
+                self.by_name.insert(name.clone(), original.to_string());
+                return name;
+            }
+        }
+        original.to_string()
+    }
+
+    /// All parameters of an operation become functions of one builder. Where one gets another name, the operations of
+    /// its path have all of them in place: what is shared keeps its name.
+    fn parameters(&mut self, document: &mut Value) {
+        let paths = document.get("paths").and_then(Value::as_object);
+        let mut new = Map::new();
+        for (path, item) in paths.cloned().unwrap_or_default() {
+            let (path, item) = self.of_path(document, &path, &item).unwrap_or((path, item));
+            new.insert(path, item);
+        }
+        document["paths"] = new.into();
+    }
+
+    /// The path and what it has, where a parameter got another name.
+    fn of_path(&mut self, document: &Value, path: &str, item: &Value) -> Option<(String, Value)> {
+        let (mut new_path, mut new_item) = (path.to_string(), item.clone());
+        let mut in_path: BTreeMap<String, String> = BTreeMap::new();
+        let mut has_changed = false;
+        for method in METHODS {
+            let Some(operation) = item.get(method) else { continue };
+            let mut all = effective(document, item, operation);
+            // A path's variables are the same ones for all its operations: they choose first.
+            all.sort_by_key(|parameter| parameter["in"] != "path");
+            let mut taken: BTreeSet<String> = BUILDERS_OWN.map(str::to_string).into();
+            for parameter in &mut all {
+                let (Some(location), Some(original)) = (parameter["in"].as_str(), parameter["name"].as_str()) else {
+                    continue;
+                };
+                if taken.insert(snake(original)) {
+                    continue;
+                }
+                let (location, original) = (location.to_string(), original.to_string());
+                let name = match in_path.get(&original).filter(|_| location == "path") {
+                    Some(known) => {
+                        taken.insert(snake(known));
+                        known.clone()
+                    }
+                    None => {
+                        let first = format!("{}_{location}", snake(&original));
+                        self.stand_in(counted(first), &original, snake, &mut taken)
+                    }
+                };
+                if location == "path" {
+                    new_path = new_path.replace(&format!("{{{original}}}"), &format!("{{{name}}}"));
+                    in_path.insert(original, name.clone());
+                }
+                parameter["name"] = name.into();
+                has_changed = true;
+            }
+            new_item[method]["parameters"] = all.into();
+        }
+        if let Some(members) = new_item.as_object_mut() {
+            members.shift_remove("parameters");
+        }
+        has_changed.then_some((new_path, new_item))
+    }
+
+    /// The members of an object become fields.
+    fn members(&mut self, schema: &mut Map<String, Value>) {
+        let Some(Value::Object(properties)) = schema.get("properties") else {
+            return;
+        };
+        let mut taken = BTreeSet::new();
+        let first: Vec<bool> = properties.keys().map(|name| taken.insert(snake(name))).collect();
+        if first.iter().all(|is_first| *is_first) {
+            return;
+        }
+        let (mut new, mut renamed) = (Map::new(), BTreeMap::new());
+        for ((name, property), is_first) in properties.clone().into_iter().zip(first) {
+            if is_first {
+                new.insert(name, property);
+                continue;
+            }
+            // progenitor says what a field is on the wire where that is not its own name.
+            let base = snake(&name).to_upper_camel_case();
+            let names = counted(base).skip(1).filter(|name| snake(name) != *name);
+            let stand_in = self.stand_in(names, &name, snake, &mut taken);
+            new.insert(stand_in.clone(), property);
+            renamed.insert(name, stand_in);
+        }
+        schema.insert("properties".into(), new.into());
+        for name in schema
+            .get_mut("required")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            if let Some(stand_in) = name.as_str().and_then(|name| renamed.get(name)) {
+                *name = stand_in.clone().into();
+            }
+        }
+    }
+
+    /// The words of an enumeration become its variants.
+    fn enumeration(&mut self, all: &mut [Value], words: &mut BTreeMap<String, String>) {
+        let texts: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
+        let is_unique = |name: &dyn Fn(&str) -> String| {
+            let names: BTreeSet<String> = texts.iter().map(|text| name(text)).collect();
+            names.len() == texts.len()
+        };
+        // progenitor tries these two.
+        if is_unique(&pascal) || is_unique(&|text| pascal(&text.replace(|it| it == '_' || !is_part(it), "X"))) {
+            return;
+        }
+        let mut taken = BTreeSet::new();
+        let first: Vec<bool> = texts.iter().map(|text| taken.insert(pascal(text))).collect();
+        for (word, is_first) in all.iter_mut().filter(|word| word.is_string()).zip(first) {
+            let text = word.as_str().unwrap_or_default().to_string();
+            if is_first {
+                continue;
+            }
+            let stand_in = match words.get(&text) {
+                Some(known) if taken.insert(pascal(known)) => known.clone(),
+                _ => {
+                    // As above: not the variant's own name.
+                    let names = counted(pascal(&text).to_lowercase()).skip(1);
+                    let names = names.map(|name| match pascal(&name) == name {
+                        true => format!("x{name}"),
+                        false => name,
+                    });
+                    self.stand_in(names, &text, pascal, &mut taken)
+                }
+            };
+            words.insert(text, stand_in.clone());
+            *word = stand_in.into();
+        }
+    }
+}
+
+/// The parameters of an operation, its path's among them, each in place.
+fn effective(document: &Value, item: &Value, operation: &Value) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    for holder in [item, operation] {
+        for parameter in holder.get("parameters").and_then(Value::as_array).into_iter().flatten() {
+            let parameter = resolved(document, parameter);
+            all.retain(|known| known["in"] != parameter["in"] || known["name"] != parameter["name"]);
+            all.push(parameter.clone());
+        }
+    }
+    all
+}
+
+/// The name, then with 2, 3 and so on.
+fn counted(name: String) -> impl Iterator<Item = String> {
+    let numbered = name.clone();
+    std::iter::once(name).chain((2..u32::MAX).map(move |count| format!("{numbered}{count}")))
+}
+
+fn is_part(it: char) -> bool {
+    it.is_alphanumeric() || it == '_'
+}
+
+/// As progenitor makes the name of a type or variant of a text.
+fn pascal(text: &str) -> String {
+    match text
+        .replace('\'', "")
+        .replace(|it| !is_part(it), "-")
+        .to_upper_camel_case()
+    {
+        name if name.starts_with(|it: char| it.is_alphabetic()) => name,
+        name => format!("X{name}"),
+    }
+}
+
+/// As progenitor makes the name of a field or function of a text.
+fn snake(text: &str) -> String {
+    match text.replace('\'', "").replace(|it| !is_part(it), "-").to_snake_case() {
+        name if name.starts_with(|it: char| it.is_alphabetic()) => name,
+        name => format!("x{name}"),
+    }
+}
+
+fn resolved<'v>(document: &'v Value, value: &'v Value) -> &'v Value {
+    let mut value = value;
+    for _ in 0..DEEPEST {
+        let reference = value.get("$ref").and_then(Value::as_str);
+        match reference.and_then(|reference| document.pointer(reference.trim_start_matches('#'))) {
+            Some(target) => value = target,
+            None => break,
+        }
+    }
+    value
+}
+
+/// A default is one of the words, too. One that holds a word or a member of another name is left out: what a caller
+/// leaves out, the server fills in.
+fn defaults(document: &mut Value, words: &BTreeMap<String, String>, by_name: &BTreeMap<String, String>) {
+    let before = document.clone();
+    let is_enumeration = |schema: &Value| {
+        let only = match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
+            Some([only]) => only,
+            _ => schema,
+        };
+        resolved(&before, only).get("enum").is_some()
+    };
+    walk(document, &mut |schema| {
+        let Some(default) = schema.get("default") else { return };
+        let stand_in = default.as_str().and_then(|text| words.get(text));
+        match stand_in {
+            Some(name) if is_enumeration(&Value::Object(schema.clone())) => {
+                schema.insert("default".into(), name.clone().into());
+            }
+            None if default.is_array() || default.is_object() => {
+                let text = default.to_string();
+                if by_name
+                    .values()
+                    .any(|name| text.contains(&Value::from(name.as_str()).to_string()))
+                {
+                    schema.shift_remove("default");
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+/// Takes the defaults away that are no scalars. progenitor does not know some values of what is `anyOf`; what its
+/// caller leaves out, the server fills in.
+pub(super) fn without_composed_defaults(document: &mut Value) {
+    walk(document, &mut |schema| {
+        if schema.get("default").is_some_and(|it| it.is_array() || it.is_object()) {
+            schema.shift_remove("default");
+        }
+    });
+}
+
+/// Every object of a document that is no data.
+fn walk(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+    match value {
+        Value::Object(members) => {
+            change(members);
+            for (key, inner) in members {
+                match inner {
+                    // Whatever they are called, these are schemas.
+                    Value::Object(named) if key == "properties" || key == "schemas" => {
+                        named.values_mut().for_each(|inner| walk(inner, change));
+                    }
+                    _ if DATA.contains(&key.as_str()) => {}
+                    _ => walk(inner, change),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, change)),
+        _ => {}
+    }
+}

@@ -1,0 +1,79 @@
+//! Which kinds of JSON values a schema admits, as far as its words say it.
+
+use serde_json::Value;
+
+use crate::Problem;
+use crate::node::Node;
+
+/// The kinds of values whose parts a type may lose: it keeps the members and items that it knows.
+#[derive(Clone, Copy, Default)]
+struct Kinds {
+    objects: bool,
+    arrays: bool,
+}
+
+const ALL: Kinds = Kinds {
+    objects: true,
+    arrays: true,
+};
+
+impl Kinds {
+    fn and(self, other: Kinds) -> Self {
+        Kinds {
+            objects: self.objects || other.objects,
+            arrays: self.arrays || other.arrays,
+        }
+    }
+
+    fn meets(self, other: Kinds) -> bool {
+        self.objects && other.objects || self.arrays && other.arrays
+    }
+}
+
+/// Whether an object or an array could be a value of two of the schemas.
+///
+/// # Errors
+/// When a reference leads nowhere.
+pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
+    let mut before = Kinds::default();
+    for schema in schemas {
+        let kinds = of(schema, 0)?;
+        if kinds.meets(before) {
+            return Ok(true);
+        }
+        before = before.and(kinds);
+    }
+    Ok(false)
+}
+
+/// How far schemas may lead from one to the other: far beyond any document, but the end of a circle.
+const DEEPEST: usize = 32;
+
+fn of(node: &Node<'_>, depth: usize) -> Result<Kinds, Problem> {
+    let node = node.resolved()?;
+    if depth > DEEPEST {
+        return Ok(ALL);
+    }
+    if let Some(ty) = node.text_of("type")? {
+        return Ok(Kinds {
+            objects: ty == "object",
+            arrays: ty == "array",
+        });
+    }
+    for keyword in ["oneOf", "anyOf", "allOf"] {
+        if let Some(list) = node.get(keyword) {
+            let parts = list.items()?;
+            return parts
+                .iter()
+                .try_fold(Kinds::default(), |all, part| Ok(all.and(of(part, depth + 1)?)));
+        }
+    }
+    let values = node.get("enum").and_then(|list| list.value().as_array());
+    Ok(match values {
+        Some(values) => Kinds {
+            objects: values.iter().any(Value::is_object),
+            arrays: values.iter().any(Value::is_array),
+        },
+        None => ALL,
+    })
+}
