@@ -1,4 +1,5 @@
-//! Columns that hold one of a few words: each is a type that reads and writes itself, once.
+//! Columns that hold one of a few words: each is a type that reads and writes itself, once; out of JSON, too, with
+//! `#[serde(try_from = "String")]`.
 
 /// Lets an enumeration be read from, and written to, a text column: `column! { Status { Applied = "APPLIED", … } }`.
 macro_rules! column {
@@ -21,13 +22,20 @@ macro_rules! column {
             }
         }
 
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(word: String) -> Result<Self, String> {
+                $name::of_word(&word).ok_or_else(|| format!("{word:?} is no {}", stringify!($name)))
+            }
+        }
+
         impl<'a> tokio_postgres::types::FromSql<'a> for $name {
             fn from_sql(
                 ty: &tokio_postgres::types::Type,
                 raw: &'a [u8],
             ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-                let word = <&str>::from_sql(ty, raw)?;
-                $name::of_word(word).ok_or_else(|| format!("{word:?} is no {}", stringify!($name)).into())
+                Ok($name::try_from(String::from_sql(ty, raw)?)?)
             }
 
             fn accepts(ty: &tokio_postgres::types::Type) -> bool {

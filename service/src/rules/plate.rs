@@ -47,27 +47,13 @@ impl Plate {
             true => fold(&compact),
             false => compact,
         };
-        let (province, letters, digits) = parts(&normal).ok_or(PlateError::Province)?;
-        if !(1..=PROVINCES).contains(&province.parse().unwrap_or_default()) {
-            return Err(PlateError::Province);
-        }
-        if !(1..=3).contains(&letters.len()) || digits.starts_with(|c: char| !c.is_ascii_digit()) {
-            return Err(PlateError::Letters);
-        }
-        if !(2..=5).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(PlateError::Digits);
-        }
+        Parts::of(&normal)?;
         Ok(Plate(normal))
     }
 
     /// The normal form: `34ABC123`.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The form people read: `34 ABC 123`.
-    pub fn spaced(&self) -> String {
-        spaced(&self.0)
     }
 }
 
@@ -89,27 +75,59 @@ impl From<Plate> for String {
     }
 }
 
-/// A normalised plate with its three parts set apart: `34ABC123` → `34 ABC 123`.
+/// A plate with its three parts set apart: `34ABC123` → `34 ABC 123`.
 ///
-/// Meant for plates from the database; a text that is no normalised plate is returned as it is.
-pub fn spaced(normalised: &str) -> String {
-    match parts(normalised) {
-        Some((province, letters, digits)) if !letters.is_empty() && !digits.is_empty() => {
-            format!("{province} {letters} {digits}")
-        }
-        _ => normalised.to_string(),
+/// Meant for plates from the database; a text that is no plate in normal form is returned as it is.
+pub fn spaced(text: &str) -> String {
+    match Parts::of(text) {
+        Ok(parts) => parts.spaced(),
+        Err(_) => text.to_owned(),
     }
 }
 
-/// Splits into two digits, the letters of `A`–`Z` after them, and the rest; `None` unless it begins with two digits.
-fn parts(text: &str) -> Option<(&str, &str, &str)> {
-    let (province, rest) = text.split_at_checked(2)?;
-    if !province.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
+/// The three parts of a plate in its normal form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parts<'p> {
+    /// Two digits.
+    pub province: &'p str,
+    /// One to three of `A`–`Z`.
+    pub letters: &'p str,
+    /// Two to five of them.
+    pub digits: &'p str,
+}
+
+impl<'p> Parts<'p> {
+    /// Those of a text in normal form.
+    ///
+    /// # Errors
+    /// The first part that is wrong, of province, letters and digits.
+    pub fn of(normal: &'p str) -> Result<Self, PlateError> {
+        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let (province, rest) = normal.split_at_checked(2).ok_or(PlateError::Province)?;
+        let is_province =
+            are_digits(province) && province.parse().is_ok_and(|number| (1..=PROVINCES).contains(&number));
+        if !is_province {
+            return Err(PlateError::Province);
+        }
+        let end = rest.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(rest.len());
+        let (letters, digits) = rest.split_at(end);
+        if !(1..=3).contains(&letters.len()) || digits.starts_with(|c: char| !c.is_ascii_digit()) {
+            return Err(PlateError::Letters);
+        }
+        if !(2..=5).contains(&digits.len()) || !are_digits(digits) {
+            return Err(PlateError::Digits);
+        }
+        Ok(Parts {
+            province,
+            letters,
+            digits,
+        })
     }
-    let end = rest.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(rest.len());
-    let (letters, digits) = rest.split_at(end);
-    Some((province, letters, digits))
+
+    /// The form people read: `34 ABC 123`.
+    pub fn spaced(&self) -> String {
+        format!("{} {} {}", self.province, self.letters, self.digits)
+    }
 }
 
 /// Spaces, dots and dashes, in the shapes in which keyboards and word processors write them.
@@ -234,7 +252,7 @@ mod tests {
         ) {
             let plate = Plate::parse(&spelling);
             prop_assert_eq!(plate.as_ref().map(Plate::as_str), Ok(&*format!("{province}{letters}{digits}")));
-            prop_assert_eq!(plate.map(|plate| plate.spaced()), Ok(format!("{province} {letters} {digits}")));
+            prop_assert_eq!(plate.map(|plate| spaced(plate.as_str())), Ok(format!("{province} {letters} {digits}")));
         }
 
         #[test]

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::personal::{StoredPlate, StoredText, StoredVin};
+use super::plate::{Parts, spaced};
 use super::scrub;
 use crate::db::column;
 
@@ -14,7 +15,7 @@ const VIN_SHOWN: (usize, usize) = (3, 4);
 
 /// An organisation's mode for personal data (PII-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
+#[serde(try_from = "String")]
 pub enum PiiMode {
     /// No personal data.
     None,
@@ -32,14 +33,13 @@ impl PiiMode {
     /// `NONE` hides it, `MASKED` leaves the province code and the last two digits (`34***23`), `FULL` spaces it
     /// (`34 ABC 123`). A stored value that is no Turkish plate is hidden under `MASKED` and plain under `FULL`.
     pub fn plate(self, stored: &StoredPlate) -> String {
-        let stored = stored.stored();
-        match (self, plate_parts(stored)) {
-            (Self::None, _) | (Self::Masked, None) => HIDDEN.to_owned(),
-            (Self::Masked, Some((province, _, digits))) => {
-                format!("{province}{HIDDEN}{}", &digits[digits.len() - 2..])
-            }
-            (Self::Full, Some((province, letters, digits))) => format!("{province} {letters} {digits}"),
-            (Self::Full, None) => stored.to_owned(),
+        match self {
+            Self::None => HIDDEN.to_owned(),
+            Self::Masked => match Parts::of(stored.stored()) {
+                Ok(Parts { province, digits, .. }) => format!("{province}{HIDDEN}{}", &digits[digits.len() - 2..]),
+                Err(_) => HIDDEN.to_owned(),
+            },
+            Self::Full => spaced(stored.stored()),
         }
     }
 
@@ -77,19 +77,6 @@ impl PiiMode {
             Self::Full => stored,
         }
     }
-}
-
-/// Province, letters and digits of a normalised plate: two digits, 1 to 3 letters, 2 to 5 digits.
-fn plate_parts(plate: &str) -> Option<(&str, &str, &str)> {
-    if !plate.is_ascii() || plate.len() < 2 {
-        return None;
-    }
-    let (province, rest) = plate.split_at(2);
-    let letters_end = rest.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(rest.len());
-    let (letters, digits) = rest.split_at(letters_end);
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    (all_digits(province) && (1..=3).contains(&letters.len()) && (2..=5).contains(&digits.len()) && all_digits(digits))
-        .then_some((province, letters, digits))
 }
 
 #[cfg(test)]
@@ -151,6 +138,7 @@ mod tests {
             "34ÇBC123",
             "ÇÇ",
             "3ÇABC123",
+            "82ABC123",
         ] {
             assert_eq!(None.plate(&plate_of(odd)), "***");
             assert_eq!(Masked.plate(&plate_of(odd)), "***", "{odd}");
