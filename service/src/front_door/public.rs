@@ -92,12 +92,8 @@ async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body
         tracing::warn!(%error, "a linked file could not be read");
         gone()
     })?;
-    let (content_type, content_length) = (object.content_type.clone(), object.content_length);
+    let content_type = HeaderValue::from_str(&object.content_type).map_err(|_| ApiError::internal())?;
     let mut response = Response::new(object.into_body());
-    let content_type = HeaderValue::from_str(&content_type).map_err(|_| ApiError::internal())?;
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_LENGTH, HeaderValue::from(content_length));
     Ok(response)
 }

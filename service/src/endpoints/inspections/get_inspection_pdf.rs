@@ -1,16 +1,7 @@
 //! `GET /api/v1/partner/inspections/{id}/pdf`: the report as the customer sees it, streamed from storage
 //! (REP-8).
 
-use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
-use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
-
-use bytes::Bytes;
-use dropshot::Body;
-use futures::StreamExt;
-use futures::stream::BoxStream;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{not_found, storage_failed};
 use crate::context::Context;
@@ -23,7 +14,7 @@ use crate::generated::errors::ErrorCode;
 use crate::generated::responses::GetInspectionPdfResponse;
 use crate::generated::types::GetInspectionPdfPath;
 use crate::rules::id;
-use crate::storage::{StorageError, StoredObject};
+use crate::storage::StorageError;
 
 /// After how long a partner asks again for what is being rendered: a renderer looks for work every second.
 const RENDERED_AFTER: Duration = Duration::from_secs(2);
@@ -56,7 +47,7 @@ pub async fn handle(
         }
         Err(error) => return Err(storage_failed(&error)),
     };
-    Ok(GetInspectionPdfResponse::Ok(Body::wrap(ObjectBody::from(object))))
+    Ok(GetInspectionPdfResponse::Ok(object.into_body()))
 }
 
 /// Has the PDF rendered, and the answer until it is.
@@ -71,87 +62,5 @@ async fn rendered_later(client: &Connection, pdf: &Pdf) -> ApiError {
             ErrorCode::ServiceUnavailable,
             "the report's PDF is being rendered; try again after Retry-After",
         )
-    }
-}
-
-/// A stored object as a response's body; its size becomes `Content-Length`.
-struct ObjectBody {
-    /// A body must be `Sync`, a boxed stream is not. Never locked: it is only reached through `&mut`.
-    stream: Mutex<BoxStream<'static, Result<Bytes, StorageError>>>,
-    left: u64,
-}
-
-impl From<StoredObject> for ObjectBody {
-    fn from(object: StoredObject) -> Self {
-        Self {
-            stream: Mutex::new(object.stream),
-            left: object.content_length,
-        }
-    }
-}
-
-impl HttpBody for ObjectBody {
-    type Data = Bytes;
-    type Error = StorageError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        task: &mut TaskContext<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, StorageError>>> {
-        let body = self.get_mut();
-        let stream = body.stream.get_mut().unwrap_or_else(PoisonError::into_inner);
-        stream.poll_next_unpin(task).map(|next| match next {
-            Some(Ok(bytes)) => {
-                body.left = body.left.saturating_sub(bytes.len() as u64);
-                Some(Ok(Frame::data(bytes)))
-            }
-            Some(Err(error)) => {
-                // The head is sent: all that is left is to break off, so that the reader sees it is not whole.
-                tracing::error!(%error, "a PDF broke off");
-                Some(Err(error))
-            }
-            None => None,
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use http_body_util::BodyExt;
-
-    use super::*;
-
-    fn body(parts: Vec<Result<Bytes, StorageError>>, content_length: u64) -> Body {
-        let stream = futures::stream::iter(parts).boxed();
-        Body::wrap(ObjectBody::from(StoredObject {
-            content_length,
-            content_type: "application/pdf".to_owned(),
-            stream,
-        }))
-    }
-
-    #[tokio::test]
-    async fn an_object_is_sent_whole_and_its_size_is_known_before() {
-        let parts = vec![Ok(Bytes::from_static(b"%PDF-")), Ok(Bytes::from_static(b"1.7"))];
-        let body = body(parts, 8);
-        assert_eq!(body.size_hint().exact(), Some(8));
-        assert_eq!(body.collect().await.unwrap().to_bytes(), "%PDF-1.7");
-    }
-
-    #[tokio::test]
-    async fn an_object_that_breaks_off_is_an_error_to_its_reader() {
-        let parts = vec![
-            Ok(Bytes::from_static(b"%PDF-")),
-            Err(StorageError::NotFound("reports/1.pdf".to_owned())),
-        ];
-        assert!(body(parts, 8).collect().await.is_err());
     }
 }
