@@ -283,7 +283,7 @@ pub struct Examples {
     pub inactive_branch_code: &'static str,
     /// A code of two branches in two organisations.
     pub ambiguous_branch_code: &'static str,
-    /// Code of a branch outside of beta's grants.
+    /// Code of a branch not granted to beta.
     pub out_of_scope_branch_code: &'static str,
 }
 

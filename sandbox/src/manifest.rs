@@ -34,7 +34,7 @@ pub struct Partner {
     pub key_id: String,
     /// The key's secret.
     pub secret: String,
-    /// Scopes of the key.
+    /// What the key may do beyond reading, in the wire's word.
     pub scopes: Vec<String>,
     /// Ids of the organisations it is granted.
     pub organizations: Vec<String>,
@@ -53,9 +53,9 @@ pub struct ManifestExamples {
     pub open_report: OpenReport,
     /// Code of a branch that is closed: 404.
     pub inactive_branch_code: String,
-    /// Code of two branches in alpha's scope: 400.
+    /// Code of two branches granted to alpha: 400.
     pub ambiguous_branch_code: String,
-    /// Code of a branch outside of beta's scope: 404.
+    /// Code of a branch not granted to beta: 404.
     pub out_of_scope_branch_code: String,
 }
 

@@ -29,7 +29,7 @@ partner_api::statement! {
          ORDER BY k.created_at DESC LIMIT 1) k WHERE p.name = ANY ($1::text[]) ORDER BY p.name";
 }
 
-/// The scope of `POST /test-line/measurements`.
+/// The permission for `POST /test-line/measurements`.
 const WRITE: &str = "test-line:write";
 /// The partner whose devices sent the measurements that are there from the start.
 pub const SENDER: &str = "alpha";
@@ -37,7 +37,7 @@ pub const SENDER: &str = "alpha";
 /// What a partner is given.
 struct PartnerSpec {
     name: &'static str,
-    scopes: &'static [&'static str],
+    permissions: &'static [&'static str],
     /// Requests a minute.
     rate_limit: i32,
     /// Organisations by index; of the ones with codes, only those branches.
@@ -47,27 +47,27 @@ struct PartnerSpec {
 const PARTNERS: [PartnerSpec; 4] = [
     PartnerSpec {
         name: SENDER,
-        scopes: &[WRITE],
+        permissions: &[WRITE],
         // High enough for load tests.
         rate_limit: 600_000,
         grants: &[(MASKED, None), (NONE, None), (FULL, None)],
     },
     PartnerSpec {
         name: "beta",
-        scopes: &[],
+        permissions: &[],
         rate_limit: 6_000,
         grants: &[(MASKED, Some(&BETA_CODES))],
     },
     PartnerSpec {
         name: "gamma",
-        scopes: &[WRITE],
+        permissions: &[WRITE],
         rate_limit: 6_000,
         grants: &[],
     },
     // The default limit (LIM-1).
     PartnerSpec {
         name: "delta",
-        scopes: &[WRITE],
+        permissions: &[WRITE],
         rate_limit: 60,
         grants: &[(NONE, None)],
     },
@@ -99,7 +99,7 @@ pub async fn insert(
                     &environment,
                     &nonce.as_slice(),
                     &ciphertext,
-                    &spec.scopes,
+                    &spec.permissions,
                     &spec.rate_limit,
                 ],
             )

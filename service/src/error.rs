@@ -43,7 +43,7 @@ impl ApiError {
         Self::new(ErrorCode::InvalidRequest, message)
     }
 
-    /// 404: the message must be the same for what does not exist and what is out of scope.
+    /// 404: the message must be the same for what does not exist and what is not granted.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotFound, message)
     }

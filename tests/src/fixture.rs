@@ -21,8 +21,8 @@ pub struct TestKey {
     pub secret: &'static str,
     /// The partner it belongs to.
     pub partner: &'static str,
-    /// Its scopes.
-    pub scopes: &'static [&'static str],
+    /// What it may do beyond reading.
+    pub permissions: &'static [&'static str],
     /// Requests a minute.
     pub rate_limit: i32,
     /// CIDR blocks; empty admits all.
@@ -42,7 +42,7 @@ const fn key(id: &'static str, secret: &'static str, partner: &'static str) -> T
         id,
         secret,
         partner,
-        scopes: &[],
+        permissions: &[],
         rate_limit: 100_000,
         allowlist: &[],
         allowlist_mode: "enforce",
@@ -53,31 +53,31 @@ const fn key(id: &'static str, secret: &'static str, partner: &'static str) -> T
 
 /// Everything granted, with `test-line:write`; a limit that no test reaches.
 pub const ALPHA: TestKey = TestKey {
-    scopes: WRITE,
+    permissions: WRITE,
     ..key(
         "vip_test_ALPHAAAAAAAAAAAAAAAAAA",
         "ALPHAALPHAALPHAALPHAALPHAALPHA22",
         partners::ALPHA,
     )
 };
-/// Two branches of the MASKED organisation, one of them closed; no scope.
+/// Two branches of the MASKED organisation, one of them closed; no permission.
 pub const BETA: TestKey = key(
     "vip_test_BETAAAAAAAAAAAAAAAAAAA",
     "BETABETABETABETABETABETABETABETA",
     partners::BETA,
 );
-/// Nothing granted, with the scope.
+/// Nothing granted, with the permission.
 pub const GAMMA: TestKey = TestKey {
-    scopes: WRITE,
+    permissions: WRITE,
     ..key(
         "vip_test_GAMMAAAAAAAAAAAAAAAAAA",
         "GAMMAGAMMAGAMMAGAMMAGAMMAGAMMA22",
         partners::GAMMA,
     )
 };
-/// The FULL organisation, with the scope and the default limit of 60.
+/// The FULL organisation, with the permission and the default limit of 60.
 pub const DELTA: TestKey = TestKey {
-    scopes: WRITE,
+    permissions: WRITE,
     rate_limit: 60,
     ..key(
         "vip_test_DELTAAAAAAAAAAAAAAAAAA",
@@ -87,7 +87,7 @@ pub const DELTA: TestKey = TestKey {
 };
 /// Alpha's second key: what belongs to the partner, and not to the key, is shared with [`ALPHA`].
 pub const ALPHA_ROTATED: TestKey = TestKey {
-    scopes: WRITE,
+    permissions: WRITE,
     ..key(
         "vip_test_ALPHAROTATEDAAAAAAAAAA",
         "ROTATEDROTATEDROTATEDROTATED2222",
@@ -386,7 +386,7 @@ pub async fn fill(client: &Client) {
                     &environment,
                     &nonce.as_slice(),
                     &ciphertext,
-                    &key.scopes,
+                    &key.permissions,
                     &key.rate_limit,
                     &key.allowlist,
                     &key.allowlist_mode,

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use self::nonces::{BUCKET, Digest, MARGIN, NonceMemory};
-use self::windows::{Entered, Seat, Windows};
+use self::windows::{Entered, Place, Windows};
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::directory::Key;
@@ -148,15 +148,15 @@ struct Counted {
 }
 
 /// A request on its way into a batch.
-struct Waiting {
+struct WaitingRequest {
     key_id: Arc<str>,
     digest: Digest,
     /// `None`: nobody waits for the outcome.
     answer: Option<oneshot::Sender<Result<Counted, AdmissionError>>>,
-    _seat: Seat,
+    _place: Place,
 }
 
-impl Waiting {
+impl WaitingRequest {
     /// Whether the one that waited has gone: what nobody waits for any more must not be admitted.
     fn is_abandoned(&self) -> bool {
         self.answer.as_ref().is_some_and(oneshot::Sender::is_closed)
@@ -174,7 +174,7 @@ impl Waiting {
 pub struct Admission {
     memory: NonceMemory,
     windows: Arc<Windows>,
-    queue: mpsc::Sender<Waiting>,
+    queue: mpsc::Sender<WaitingRequest>,
 }
 
 impl Admission {
@@ -218,13 +218,13 @@ impl Admission {
                 Ok(standing(counted))
             }
             Entered::Crowded => Err(AdmissionError::Busy),
-            Entered::Seated(seat) => {
+            Entered::Placed(place) => {
                 let (answer, outcome) = oneshot::channel();
-                let waiting = Waiting {
+                let waiting = WaitingRequest {
                     key_id: key.id.clone(),
                     digest,
                     answer: Some(answer),
-                    _seat: seat,
+                    _place: place,
                 };
                 self.queue.try_send(waiting).map_err(|_| AdmissionError::Busy)?;
                 let outcome = tokio::time::timeout(PATIENCE, outcome)
@@ -236,11 +236,11 @@ impl Admission {
     }
 
     fn record_behind(&self, key: &Key, digest: Digest) {
-        let behind = self.windows.seat(&key.id, SHARE).map(|seat| Waiting {
+        let behind = self.windows.place(&key.id, SHARE).map(|place| WaitingRequest {
             key_id: key.id.clone(),
             digest,
             answer: None,
-            _seat: seat,
+            _place: place,
         });
         if behind.is_none_or(|behind| self.queue.try_send(behind).is_err()) {
             tracing::warn!(
@@ -253,7 +253,7 @@ impl Admission {
 }
 
 /// Sends batch after batch until the last [`Admission`] is gone.
-async fn run(pool: Pool, mut queue: mpsc::Receiver<Waiting>, windows: Arc<Windows>) {
+async fn run(pool: Pool, mut queue: mpsc::Receiver<WaitingRequest>, windows: Arc<Windows>) {
     let mut requests = Vec::new();
     while queue.recv_many(&mut requests, LARGEST_BATCH).await > 0 {
         let mut batch = std::mem::take(&mut requests);
@@ -277,11 +277,11 @@ async fn run(pool: Pool, mut queue: mpsc::Receiver<Waiting>, windows: Arc<Window
 }
 
 /// A batch that failed, once more: what keeps one request from being admitted must not keep all of them out.
-async fn try_in_halves(pool: &Pool, mut batch: Vec<Waiting>, error: DbError, windows: &Windows) {
+async fn try_in_halves(pool: &Pool, mut batch: Vec<WaitingRequest>, error: DbError, windows: &Windows) {
     tracing::warn!(%error, requests = batch.len(), "a batch could not be admitted; it is tried once more, in halves");
     let second = batch.split_off(batch.len() / 2);
     let before = Arc::new(error);
-    let half = async |mut half: Vec<Waiting>| {
+    let half = async |mut half: Vec<WaitingRequest>| {
         half.retain(|request| !request.is_abandoned());
         if half.is_empty() {
             return;
@@ -310,7 +310,7 @@ struct KeyInBatch {
     ends_at: Instant,
 }
 
-async fn admit_batch(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String, KeyInBatch>, DbError> {
+async fn admit_batch(pool: &Pool, requests: &[WaitingRequest]) -> Result<HashMap<String, KeyInBatch>, DbError> {
     let sent_at = Instant::now();
     let keys: Vec<&str> = requests.iter().map(|request| &*request.key_id).collect();
     let digests: Vec<Uuid> = requests.iter().map(|request| request.digest.into()).collect();
@@ -344,7 +344,7 @@ async fn admit_batch(pool: &Pool, requests: &[Waiting]) -> Result<HashMap<String
 /// After an attempt whose outcome is open, a nonce that is found used may have been used by that very attempt: its
 /// request is told to come again, not that it is a replay.
 fn answer(
-    requests: Vec<Waiting>,
+    requests: Vec<WaitingRequest>,
     mut keys: HashMap<String, KeyInBatch>,
     windows: &Windows,
     earlier: Option<&Arc<DbError>>,

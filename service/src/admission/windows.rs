@@ -29,7 +29,7 @@ pub(super) struct Windows(Arc<Mutex<ByKey>>);
 /// What a request finds that wants to wait for a batch.
 pub(super) enum Entered {
     /// It may wait.
-    Seated(Seat),
+    Placed(Place),
     /// The database has counted as many as the key may send, or more wait than it may send in this window and the next.
     Exceeded(Counted),
     /// The key's share of the queue is taken.
@@ -37,12 +37,12 @@ pub(super) enum Entered {
 }
 
 /// A waiting request's place among its key's; left when it is dropped.
-pub(super) struct Seat {
+pub(super) struct Place {
     key_id: Arc<str>,
     windows: Arc<Mutex<ByKey>>,
 }
 
-impl Drop for Seat {
+impl Drop for Place {
     fn drop(&mut self) {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(&self.key_id) {
@@ -86,19 +86,19 @@ impl Windows {
         if window.waiting as usize >= share {
             return Entered::Crowded;
         }
-        Entered::Seated(self.sit(window, key_id))
+        Entered::Placed(self.add(window, key_id))
     }
 
     /// A place for a nonce that is recorded behind its answer; `None` when the key has its `share` of the queue.
-    pub fn seat(&self, key_id: &Arc<str>, share: usize) -> Option<Seat> {
+    pub fn place(&self, key_id: &Arc<str>, share: usize) -> Option<Place> {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window(&mut windows, key_id, Instant::now());
-        ((window.waiting as usize) < share).then(|| self.sit(window, key_id))
+        ((window.waiting as usize) < share).then(|| self.add(window, key_id))
     }
 
-    fn sit(&self, window: &mut Window, key_id: &Arc<str>) -> Seat {
+    fn add(&self, window: &mut Window, key_id: &Arc<str>) -> Place {
         window.waiting += 1;
-        Seat {
+        Place {
             key_id: key_id.clone(),
             windows: self.0.clone(),
         }
@@ -193,23 +193,23 @@ mod tests {
         for _ in 0..100 {
             windows.count(&k);
         }
-        let seats: Vec<Entered> = (0..20).map(|_| windows.enter(&k, 2, 1_000)).collect();
-        assert!(seats.iter().all(|entered| matches!(entered, Entered::Seated(_))));
+        let places: Vec<Entered> = (0..20).map(|_| windows.enter(&k, 2, 1_000)).collect();
+        assert!(places.iter().all(|entered| matches!(entered, Entered::Placed(_))));
         let Entered::Exceeded(counted) = windows.enter(&k, 2, 1_000) else {
             panic!("more wait than it may send in two windows")
         };
         assert_eq!(counted.position, 21);
         assert!(matches!(windows.enter(&k, 60, 20), Entered::Crowded), "the share");
-        assert!(windows.seat(&k, 20).is_none() && windows.seat(&k, 21).is_some());
-        drop(seats);
-        assert!(matches!(windows.enter(&k, 2, 1_000), Entered::Seated(_)));
+        assert!(windows.place(&k, 20).is_none() && windows.place(&k, 21).is_some());
+        drop(places);
+        assert!(matches!(windows.enter(&k, 2, 1_000), Entered::Placed(_)));
         windows.learn("k", 2, Instant::now() + Duration::from_secs(30));
         let Entered::Exceeded(counted) = windows.enter(&k, 2, 1_000) else {
             panic!("over its limit")
         };
         assert_eq!(counted.position, 3);
         assert!(
-            matches!(windows.enter(&k, 3, 1_000), Entered::Seated(_)),
+            matches!(windows.enter(&k, 3, 1_000), Entered::Placed(_)),
             "the limit was raised"
         );
     }

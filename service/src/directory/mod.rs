@@ -49,7 +49,7 @@ pub struct Key {
     pub id: Arc<str>,
     /// The HMAC key.
     pub secret: Secret,
-    /// What it may do beyond reading: its scopes, such as `test-line:write` (KEY-4).
+    /// What it may do beyond reading, such as `test-line:write` (KEY-4); the wire and the database call these scopes.
     pub permissions: Vec<String>,
     /// Requests per window of 60 s.
     pub rate_limit: u32,

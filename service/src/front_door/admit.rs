@@ -8,7 +8,7 @@ use http::request::Parts;
 use partner_api_signing::DecodedPair;
 
 use super::identify::check_again;
-use super::route::Target;
+use super::route::Destination;
 use super::verify::{Located, Verified};
 use super::{Refused, Seen};
 use crate::admission::{Admission, AdmissionError, Standing};
@@ -43,7 +43,7 @@ impl Caller {
 /// A request that has used up its nonce and is within its key's limit.
 pub(super) struct Admitted {
     pub seen: Seen,
-    pub target: Target,
+    pub destination: Destination,
     pub head: Parts,
     pub query: Vec<DecodedPair>,
     pub raw: Bytes,
@@ -55,7 +55,7 @@ pub(super) struct Admitted {
 /// that its nonce would be remembered for less time than it could be used (KEY-6).
 ///
 /// # Errors
-/// 401 when the claim no longer holds, or the nonce was used before; 429 for one request too many; 503 when the nonce could
+/// 401 when the credentials no longer hold, or the nonce was used before; 429 for one request too many; 503 when the nonce could
 /// not be recorded.
 pub(super) async fn admit(
     directory: &Directory,
@@ -64,18 +64,21 @@ pub(super) async fn admit(
 ) -> Result<Admitted, Box<Refused>> {
     let Verified {
         mut seen,
-        target,
+        destination,
         head,
         query,
         raw,
-        claim,
+        credentials,
         ..
     } = located.into_verified();
-    let key = match check_again(directory, &claim, Utc::now()) {
+    let key = match check_again(directory, &credentials, Utc::now()) {
         Ok(key) => key,
         Err(error) => return Err(seen.refused(error)),
     };
-    let standing = match admission.admit(&key, claim.nonce.as_str(), target.durability()).await {
+    let standing = match admission
+        .admit(&key, credentials.nonce.as_str(), destination.durability())
+        .await
+    {
         Ok(standing) => standing,
         Err(error) => return Err(seen.refused(refusal(&error))),
     };
@@ -86,7 +89,7 @@ pub(super) async fn admit(
     let caller = Caller { key };
     Ok(Admitted {
         seen,
-        target,
+        destination,
         head,
         query,
         raw,

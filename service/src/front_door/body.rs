@@ -8,8 +8,8 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
 use super::budget::{BodyBudget, Hold};
-use super::identify::{Claim, Identified};
-use super::route::Target;
+use super::identify::{Credentials, Identified};
+use super::route::Destination;
 use super::{MAX_BODY_BYTES, Refused, Seen};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
@@ -18,11 +18,11 @@ use crate::listener::RequestBody;
 /// A request that has arrived whole.
 pub(super) struct Received {
     pub seen: Seen,
-    pub target: Target,
+    pub destination: Destination,
     pub head: Parts,
     /// The body, byte for byte as sent.
     pub raw: Bytes,
-    pub claim: Claim,
+    pub credentials: Credentials,
     /// What the body takes of the budget of unverified bytes.
     pub hold: Hold,
     _step: (),
@@ -41,10 +41,10 @@ pub(super) async fn receive(
 ) -> Result<Received, Box<Refused>> {
     let Identified {
         seen,
-        target,
+        destination,
         head,
         body,
-        claim,
+        credentials,
         ..
     } = identified;
     let mut hold = budget.hold(seen.address);
@@ -57,10 +57,10 @@ pub(super) async fn receive(
     match read.await {
         Ok(raw) => Ok(Received {
             seen,
-            target,
+            destination,
             head,
             raw,
-            claim,
+            credentials,
             hold,
             _step: (),
         }),

@@ -10,7 +10,7 @@ use partner_api_signing::{
     is_valid_nonce, parse_timestamp, timestamp_is_current,
 };
 
-use super::route::Target;
+use super::route::Destination;
 use super::{Arrived, Refused, Seen};
 use crate::admission::Durability;
 use crate::directory::{Directory, Key, STALE};
@@ -18,19 +18,19 @@ use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::listener::RequestBody;
 
-/// A request's claim: the key is known and the time is right; the signature is not checked yet.
+/// A request with credentials: the key is known and the time is right; the signature is not checked yet.
 pub(super) struct Identified {
     pub seen: Seen,
-    pub target: Target,
+    pub destination: Destination,
     pub head: http::request::Parts,
     pub body: RequestBody,
-    pub claim: Claim,
+    pub credentials: Credentials,
     // Private, so that nothing but the step makes one; so in the other steps.
     _step: (),
 }
 
 /// What the four headers say.
-pub(super) struct Claim {
+pub(super) struct Credentials {
     pub key: Arc<Key>,
     pub nonce: Text,
     pub timestamp: Text,
@@ -57,33 +57,33 @@ impl Text {
 pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identified, Box<Refused>> {
     let Arrived {
         mut seen,
-        target,
+        destination,
         head,
         body,
     } = arrived;
-    let claim = match claim(directory, &head.headers, target.durability()) {
-        Ok(claim) => claim,
+    let credentials = match credentials(directory, &head.headers, destination.durability()) {
+        Ok(credentials) => credentials,
         Err((key, error)) => {
             seen.key = key;
             return Err(seen.refused(error));
         }
     };
-    seen.key = Some(claim.key.clone());
+    seen.key = Some(credentials.key.clone());
     Ok(Identified {
         seen,
-        target,
+        destination,
         head,
         body,
-        claim,
+        credentials,
         _step: (),
     })
 }
 
-fn claim(
+fn credentials(
     directory: &Directory,
     headers: &HeaderMap,
     durability: Durability,
-) -> Result<Claim, (Option<Arc<Key>>, ApiError)> {
+) -> Result<Credentials, (Option<Arc<Key>>, ApiError)> {
     let unknown = |error| (None, error);
     let key_id = single(headers, HEADER_KEY_ID).map_err(unknown)?;
     let timestamp = single(headers, HEADER_TIMESTAMP).map_err(unknown)?;
@@ -115,7 +115,7 @@ fn claim(
     if let Err(error) = check_time(seconds, now) {
         return Err((Some(key), error));
     }
-    Ok(Claim {
+    Ok(Credentials {
         key,
         nonce: Text(Bytes::copy_from_slice(nonce.as_bytes())),
         timestamp: Text(Bytes::copy_from_slice(timestamp.as_bytes())),
@@ -124,13 +124,17 @@ fn claim(
     })
 }
 
-/// Whether the claim still holds, `now` that the request is about to be admitted: its body may have taken its time.
+/// Whether the credentials still hold, `now` that the request is about to be admitted: its body may have taken its time.
 ///
 /// # Errors
 /// 401 as in [`identify`].
-pub(super) fn check_again(directory: &Directory, claim: &Claim, now: DateTime<Utc>) -> Result<Arc<Key>, ApiError> {
-    let key = directory.key(&claim.key.id, now).ok_or_else(unknown_key)?;
-    check_time(claim.seconds, now)?;
+pub(super) fn check_again(
+    directory: &Directory,
+    credentials: &Credentials,
+    now: DateTime<Utc>,
+) -> Result<Arc<Key>, ApiError> {
+    let key = directory.key(&credentials.key.id, now).ok_or_else(unknown_key)?;
+    check_time(credentials.seconds, now)?;
     Ok(key)
 }
 

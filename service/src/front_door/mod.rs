@@ -3,7 +3,7 @@
 //! A request is a value that moves, and each step is a type that only the step before can make:
 //! arrived → identified → received → verified → located → admitted → routed → permitted → callable → answered. The order of checks
 //! (REQ-1) is [`FrontDoor::pass`], read from top to bottom: per-IP limit, the four headers, key, timestamp, body size,
-//! signature, IP allowlist, nonce, key limit, route, scope, parameters and body.
+//! signature, IP allowlist, nonce, key limit, route, permission, parameters and body.
 //!
 //! Dropshot serves nothing here: its server answers unknown routes in its own shape, gives errors no request id, has no
 //! middleware, and offers no bound on connections. What is generated calls the endpoints directly (`generated::calls`); the
@@ -43,7 +43,7 @@ use crate::error::ApiError;
 use crate::generated::operations::Operation;
 use crate::listener::RequestBody;
 use address::TrustedProxies;
-use route::Target;
+use route::Destination;
 
 /// The path under which everything is signed.
 pub const API_ROOT: &str = "/api/v1/partner";
@@ -158,7 +158,7 @@ impl Seen {
 /// A request whose head has arrived.
 pub(crate) struct Arrived {
     pub seen: Seen,
-    pub target: Target,
+    pub destination: Destination,
     pub head: Parts,
     pub body: RequestBody,
 }
@@ -168,7 +168,7 @@ impl Arrived {
         const LONGEST_PATH: usize = 256;
         let (head, body) = request.into_parts();
         let path = head.uri.path();
-        let target = Target::of(&head.method, path);
+        let destination = Destination::of(&head.method, path);
         let shown = path
             .char_indices()
             .nth(LONGEST_PATH)
@@ -179,12 +179,12 @@ impl Arrived {
             line: Arc::new((head.method.clone(), shown.into())),
             address: proxies.client_address(peer.ip(), &head.headers),
             key: None,
-            operation: target.operation(),
+            operation: destination.operation(),
             standing: None,
         };
         Arrived {
             seen,
-            target,
+            destination,
             head,
             body,
         }

@@ -21,11 +21,11 @@ pub(super) fn is_signed(path: &str) -> bool {
 
 /// The operation that a request will reach if it is let in: how it is let in depends on it, but the caller is told nothing of
 /// it before.
-pub(crate) struct Target(Result<Found, ApiError>);
+pub(crate) struct Destination(Result<Found, ApiError>);
 
-impl Target {
+impl Destination {
     pub fn of(method: &Method, path: &str) -> Self {
-        Target(find(method, path))
+        Destination(find(method, path))
     }
 
     /// The operation, for the log.
@@ -115,14 +115,14 @@ pub(super) struct Routed {
 pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
     let Admitted {
         seen,
-        target,
+        destination,
         head,
         query,
         raw,
         caller,
         ..
     } = admitted;
-    match target.0 {
+    match destination.0 {
         Ok(Found { route, variables }) => Ok(Routed {
             seen,
             route,
@@ -145,11 +145,11 @@ pub(super) struct Permitted(Routed);
 /// 403 `scope_required`.
 pub(super) fn permission(routed: Routed) -> Result<Permitted, Box<Refused>> {
     match routed.route.operation.extension("x-required-scope") {
-        Some(scope) if !routed.caller.key().permissions.iter().any(|held| held == scope) => {
+        Some(permission) if !routed.caller.key().permissions.iter().any(|held| held == permission) => {
             Err(routed.seen.refused(ApiError::new(
                 ErrorCode::ScopeRequired,
                 format!(
-                    "this operation needs the scope {scope}, which this key does not have; ask the operator for it"
+                    "this operation needs the scope {permission}, which this key does not have; ask the operator for it"
                 ),
             )))
         }

@@ -7,8 +7,8 @@ use partner_api_signing::{
 };
 
 use super::body::Received;
-use super::identify::Claim;
-use super::route::Target;
+use super::identify::Credentials;
+use super::route::Destination;
 use super::{Refused, Seen, address};
 use crate::directory::AllowlistMode;
 use crate::error::ApiError;
@@ -17,13 +17,13 @@ use crate::generated::errors::ErrorCode;
 /// A request whose signature is right.
 pub(super) struct Verified {
     pub seen: Seen,
-    pub target: Target,
+    pub destination: Destination,
     pub head: Parts,
     /// The query's pairs, decoded.
     pub query: Vec<DecodedPair>,
     /// The body, byte for byte as sent.
     pub raw: Bytes,
-    pub claim: Claim,
+    pub credentials: Credentials,
     _step: (),
 }
 
@@ -46,10 +46,10 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     // What the body took of the budget is given back below: who has proved the secret answers for it.
     let Received {
         seen,
-        target,
+        destination,
         head,
         raw,
-        claim,
+        credentials,
         hold,
         ..
     } = received;
@@ -61,22 +61,22 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         method: head.method.as_str(),
         path: head.uri.path(),
         canonical_query: &canonical_of(&query),
-        timestamp: claim.timestamp.as_str(),
-        nonce: claim.nonce.as_str(),
+        timestamp: credentials.timestamp.as_str(),
+        nonce: credentials.nonce.as_str(),
         body_sha256: &body_sha256(&raw),
     }
     .render();
-    if !signature_is_valid(&claim.key.secret, &canonical, &claim.signature) {
+    if !signature_is_valid(&credentials.key.secret, &canonical, &credentials.signature) {
         return Err(seen.refused(invalid_signature(environment, &canonical)));
     }
     drop(hold);
     Ok(Verified {
         seen,
-        target,
+        destination,
         head,
         query,
         raw,
-        claim,
+        credentials,
         _step: (),
     })
 }
@@ -101,7 +101,7 @@ fn invalid_signature(environment: Environment, canonical: &str) -> ApiError {
 /// # Errors
 /// 401 `invalid_key` with the observed address: the caller has proved the secret.
 pub(super) fn address(verified: Verified) -> Result<Located, Box<Refused>> {
-    let (key, address) = (&verified.claim.key, verified.seen.address);
+    let (key, address) = (&verified.credentials.key, verified.seen.address);
     if address::admits(&key.allowlist, address) {
         return Ok(Located(verified));
     }

@@ -20,7 +20,7 @@ use tokio::time::{sleep_until, timeout};
 use super::counts::Event;
 use super::io::Watched;
 use super::limits::Limits;
-use super::pulse::{Order, Pulse, Stage, Verdict};
+use super::pulse::{Due, Order, Pulse, Stage};
 use super::request::RequestBody;
 use super::service::Door;
 use super::{BoxError, Shared};
@@ -160,9 +160,9 @@ pub(super) async fn serve<T, H, F, B>(
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            match pulse.verdict(&shared.limits, leaving) {
-                Verdict::Until(time) => timer.as_mut().reset(clock.at(time)),
-                Verdict::Cut(event) => {
+            match pulse.due(&shared.limits, leaving) {
+                Due::Until(time) => timer.as_mut().reset(clock.at(time)),
+                Due::Cut(event) => {
                     if let Some(event) = event {
                         shared.counts.note(event);
                     }

@@ -63,7 +63,7 @@ pub(super) enum Stage {
 
 /// What a look at a connection's clocks says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Due {
     /// Nothing before this time.
     Until(u64),
     /// It has used up its time; the event is missing where it was told to go anyway.
@@ -203,13 +203,13 @@ impl Pulse {
     }
 
     /// Looks at the clocks. `leaving` is when the connection was told to finish.
-    pub fn verdict(&self, limits: &Limits, leaving: Option<u64>) -> Verdict {
+    pub fn due(&self, limits: &Limits, leaving: Option<u64>) -> Due {
         let now = self.clock.now();
         let (deadline, event) = self.deadline(limits, leaving, now);
         if now >= deadline {
-            Verdict::Cut(event)
+            Due::Cut(event)
         } else {
-            Verdict::Until(deadline.min(now + micros(limits.tick())))
+            Due::Until(deadline.min(now + micros(limits.tick())))
         }
     }
 

@@ -70,12 +70,12 @@ impl Drop for Answer {
 /// Bytes of an answer. hyper and h2 advance them as the socket takes them, and drop them when they are out: so the
 /// request ends when its last byte has left, not when some buffer has it.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct CountedBytes {
     bytes: Bytes,
     answer: Arc<Answer>,
 }
 
-impl Buf for Counted {
+impl Buf for CountedBytes {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
     }
@@ -90,7 +90,7 @@ impl Buf for Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         if self.bytes.has_remaining() {
             self.answer.waiting.fetch_sub(self.bytes.remaining() as u64, Relaxed);
@@ -131,7 +131,7 @@ impl<B: Body> Tracked<B> {
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
-    type Data = Counted;
+    type Data = CountedBytes;
     type Error = B::Error;
 
     fn poll_frame(
@@ -146,7 +146,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
             frame.map(|frame| {
                 frame.map_data(|bytes| {
                     answer.hand_out(bytes.len() as u64);
-                    Counted {
+                    CountedBytes {
                         bytes,
                         answer: answer.clone(),
                     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::queue::{CROWD, GATHER};
 use super::{
-    Answer, Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, unless_it_panics, within,
+    Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, hand_back, packages, unless_it_panics,
+    within,
 };
 use crate::db::DbError;
 use crate::db::measurements::{self, Verdict};
@@ -25,7 +26,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-async fn record(shared: &Shared, batch: Vec<Waiting>) {
+async fn record(shared: &Shared, batch: Vec<WaitingPackage>) {
     match attempt(shared, &batch).await {
         Ok(verdicts) => hand_on(shared, batch, verdicts),
         Err(error) if batch.len() > 1 && error.refusal().is_some() => {
@@ -43,14 +44,14 @@ async fn record(shared: &Shared, batch: Vec<Waiting>) {
     }
 }
 
-async fn attempt(shared: &Shared, batch: &[Waiting]) -> Result<Vec<Result<Verdict, DbError>>, RecordError> {
+async fn attempt(shared: &Shared, batch: &[WaitingPackage]) -> Result<Vec<Result<Verdict, DbError>>, RecordError> {
     let (client, until) = connect(&shared.pool).await?;
     let outcome = within(until, measurements::record(&client, &packages(batch))).await;
     hand_back(client, &outcome);
     outcome
 }
 
-fn hand_on(shared: &Shared, batch: Vec<Waiting>, verdicts: Vec<Result<Verdict, DbError>>) {
+fn hand_on(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Verdict, DbError>>) {
     let mut again = Vec::new();
     for (waiting, verdict) in batch.into_iter().zip(verdicts) {
         let verdict = match verdict {

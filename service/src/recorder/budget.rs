@@ -18,10 +18,10 @@ const OVERHEAD: usize = 8 * 1024;
 
 /// What is under way.
 #[derive(Debug, Default)]
-pub(super) struct Budget(Mutex<Taken>);
+pub(super) struct Budget(Mutex<UnderWay>);
 
 #[derive(Debug, Default)]
-struct Taken {
+struct UnderWay {
     whole: usize,
     by_partner: HashMap<Uuid, usize>,
 }

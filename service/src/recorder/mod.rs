@@ -65,9 +65,9 @@ pub enum Outcome {
     },
     /// The external id was recorded before; nothing has changed, but that other bytes are kept beside it.
     Replayed(Replay),
-    /// No active branch in scope has the code; why not, the caller must not tell.
+    /// No active branch among those granted has the code; why not, the caller must not tell.
     UnknownBranch,
-    /// More than one branch in scope has the code.
+    /// More than one branch granted has the code.
     AmbiguousBranch,
 }
 
@@ -112,7 +112,7 @@ impl RecordError {
 type Answer = Result<Outcome, RecordError>;
 
 /// A package on its way.
-struct Waiting {
+struct WaitingPackage {
     package: Package,
     answer: oneshot::Sender<Answer>,
     since: Instant,
@@ -120,7 +120,7 @@ struct Waiting {
     _held: Held,
 }
 
-impl Waiting {
+impl WaitingPackage {
     fn answer(self, answer: Answer) {
         // Who no longer waits needs no answer.
         let _ = self.answer.send(answer);
@@ -172,7 +172,7 @@ impl Recorder {
     pub async fn submit(&self, package: Package) -> Answer {
         let held = self.budget.hold(&package).ok_or(RecordError::Busy)?;
         let (answer, outcome) = oneshot::channel();
-        self.shared.queue.push(Waiting {
+        self.shared.queue.push(WaitingPackage {
             package,
             answer,
             since: Instant::now(),
@@ -227,12 +227,12 @@ async fn unless_it_panics(work: impl Future<Output = ()>) -> bool {
     done
 }
 
-fn packages(batch: &[Waiting]) -> Vec<&Package> {
+fn packages(batch: &[WaitingPackage]) -> Vec<&Package> {
     batch.iter().map(|waiting| &waiting.package).collect()
 }
 
 /// Tells all of a batch what went wrong.
-fn answer_all(batch: Vec<Waiting>, error: &RecordError) {
+fn answer_all(batch: Vec<WaitingPackage>, error: &RecordError) {
     tracing::warn!(%error, packages = batch.len(), "measurements could not be recorded");
     for waiting in batch {
         waiting.answer(Err(error.clone()));

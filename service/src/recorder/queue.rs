@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::Waiting;
+use super::WaitingPackage;
 
 /// The most packages in a batch: beyond it a statement gains little and its first package waits for the last.
 pub(super) const LARGEST_BATCH: usize = 64;
@@ -29,7 +29,7 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    lanes: HashMap<Uuid, VecDeque<Waiting>>,
+    lanes: HashMap<Uuid, VecDeque<WaitingPackage>>,
     /// The partners that have a lane, the next one first.
     turns: VecDeque<Uuid>,
     is_closed: bool,
@@ -37,13 +37,13 @@ struct State {
 
 impl Queue {
     /// Adds a package at the end of its partner's.
-    pub fn push(&self, waiting: Waiting) {
+    pub fn push(&self, waiting: WaitingPackage) {
         self.with(|state| state.lane(waiting.package.partner_id).push_back(waiting));
         self.arrived.notify_one();
     }
 
     /// Adds packages that had their turn before, in their order, in front.
-    pub fn again(&self, again: Vec<Waiting>) {
+    pub fn again(&self, again: Vec<WaitingPackage>) {
         self.with(|state| {
             for waiting in again.into_iter().rev() {
                 state.lane(waiting.package.partner_id).push_front(waiting);
@@ -70,7 +70,7 @@ impl Queue {
     }
 
     /// Takes as many packages as go into a batch, without those that nobody waits for.
-    pub fn take(&self) -> Vec<Waiting> {
+    pub fn take(&self) -> Vec<WaitingPackage> {
         self.with(State::take)
     }
 
@@ -80,7 +80,7 @@ impl Queue {
 }
 
 impl State {
-    fn lane(&mut self, partner_id: Uuid) -> &mut VecDeque<Waiting> {
+    fn lane(&mut self, partner_id: Uuid) -> &mut VecDeque<WaitingPackage> {
         let turns = &mut self.turns;
         self.lanes.entry(partner_id).or_insert_with(|| {
             turns.push_back(partner_id);
@@ -88,7 +88,7 @@ impl State {
         })
     }
 
-    fn take(&mut self) -> Vec<Waiting> {
+    fn take(&mut self) -> Vec<WaitingPackage> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < LARGEST_BATCH && bytes < LARGEST_BYTES {
             let Some(partner_id) = self.turns.pop_front() else {
@@ -103,7 +103,7 @@ impl State {
             } else {
                 self.turns.push_back(partner_id);
             }
-            if let Some(waiting) = next.filter(Waiting::is_wanted) {
+            if let Some(waiting) = next.filter(WaitingPackage::is_wanted) {
                 bytes += waiting.package.raw.len();
                 batch.push(waiting);
             }
@@ -140,12 +140,12 @@ pub(super) mod tests {
         }
     }
 
-    fn waiting(partner: u128, external_id: &str) -> (Waiting, oneshot::Receiver<Answer>) {
+    fn waiting(partner: u128, external_id: &str) -> (WaitingPackage, oneshot::Receiver<Answer>) {
         let (answer, outcome) = oneshot::channel();
         let package = package(Uuid::from_u128(partner), external_id);
         let held = Arc::<Budget>::default().hold(&package).expect("room");
         let since = Instant::now();
-        let waiting = Waiting {
+        let waiting = WaitingPackage {
             package,
             answer,
             since,
@@ -154,7 +154,7 @@ pub(super) mod tests {
         (waiting, outcome)
     }
 
-    fn names(batch: &[Waiting]) -> Vec<&str> {
+    fn names(batch: &[WaitingPackage]) -> Vec<&str> {
         batch
             .iter()
             .filter_map(|waiting| waiting.package.external_id.as_deref())

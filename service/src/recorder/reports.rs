@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use super::queue::{CROWD, GATHER, LARGEST_BATCH, LARGEST_BYTES};
 use super::{
-    Outcome, RecordError, Shared, Waiting, answer_all, connect, hand_back, packages, unless_it_panics, within,
+    Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, hand_back, packages, unless_it_panics, within,
 };
-use crate::db::measurements::{self, LineOutcome, Lock, Target};
+use crate::db::measurements::{self, Lock, ReportOutcome, Target};
 
 /// Rounds at a time: one, so that a round has all that came during the one before.
 pub(super) const ROUNDS: usize = 1;
@@ -50,7 +50,7 @@ struct State {
 #[derive(Default)]
 struct Line {
     /// Each with what its report was found by, which may change while others wait.
-    waiting: VecDeque<(Target, Waiting)>,
+    waiting: VecDeque<(Target, WaitingPackage)>,
     /// Whether a transaction has taken of it, or it rests: then it is in no queue.
     is_taken: bool,
     /// How often in a row somebody else had the report.
@@ -60,12 +60,12 @@ struct Line {
 /// What goes into a transaction.
 #[derive(Default)]
 struct Taken {
-    lines: Vec<(Target, Vec<Waiting>)>,
+    lines: Vec<(Target, Vec<WaitingPackage>)>,
     packages: usize,
     bytes: usize,
     external_ids: HashSet<(Uuid, String)>,
     /// Those whose turn is after the others', for they have an external id of one of them.
-    twins: Vec<Waiting>,
+    twins: Vec<WaitingPackage>,
 }
 
 impl Taken {
@@ -115,7 +115,7 @@ impl Reports {
     }
 
     /// Adds a package to the line of its report.
-    pub fn add(&self, target: Target, waiting: Waiting) {
+    pub fn add(&self, target: Target, waiting: WaitingPackage) {
         let report = target.inspection_id;
         let is_new = self.with(|state| {
             let is_new = !state.lines.contains_key(&report);
@@ -168,7 +168,7 @@ impl Reports {
     }
 
     /// Puts back what was taken and could not be tried to the end.
-    fn put_back(&self, target: &Target, batch: Vec<Waiting>) {
+    fn put_back(&self, target: &Target, batch: Vec<WaitingPackage>) {
         self.with(|state| {
             let line = state.lines.entry(target.inspection_id).or_default();
             for waiting in batch.into_iter().rev() {
@@ -178,7 +178,7 @@ impl Reports {
     }
 
     /// Everything that has come for a report meanwhile.
-    fn drain(&self, report: Uuid) -> Vec<Waiting> {
+    fn drain(&self, report: Uuid) -> Vec<WaitingPackage> {
         self.with(|state| match state.lines.get_mut(&report) {
             Some(line) => line.waiting.drain(..).map(|(_, waiting)| waiting).collect(),
             None => Vec::new(),
@@ -286,7 +286,7 @@ pub(super) async fn run(shared: Arc<Shared>, lock: Lock) {
 
 /// Applies what has come for several reports. What the database refuses is tried again, each line alone: one of them does
 /// not keep the others from it.
-async fn round(shared: &Arc<Shared>, batches: Vec<(Target, Vec<Waiting>)>) {
+async fn round(shared: &Arc<Shared>, batches: Vec<(Target, Vec<WaitingPackage>)>) {
     match attempt(shared, Lock::Free, &batches).await {
         Ok(outcomes) => {
             for ((target, batch), outcome) in batches.into_iter().zip(outcomes) {
@@ -310,7 +310,7 @@ async fn round(shared: &Arc<Shared>, batches: Vec<(Target, Vec<Waiting>)>) {
 }
 
 /// Applies what has come for one report; where the database refuses it, each half once more.
-async fn alone(shared: &Arc<Shared>, target: Target, batch: Vec<Waiting>) {
+async fn alone(shared: &Arc<Shared>, target: Target, batch: Vec<WaitingPackage>) {
     let report = target.inspection_id;
     let mut rest = vec![batch];
     let mut is_first = true;
@@ -329,7 +329,7 @@ async fn alone(shared: &Arc<Shared>, target: Target, batch: Vec<Waiting>) {
             }
             Err(error) if error.refusal() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 batch.extend(rest.drain(..).rev().flatten());
-                return settle(shared, &target, batch, LineOutcome::Locked);
+                return settle(shared, &target, batch, ReportOutcome::Locked);
             }
             Err(error) if is_first && batch.len() > 1 && error.refusal().is_some() => {
                 tracing::warn!(%error, packages = batch.len(), "measurements are tried again in halves");
@@ -345,9 +345,9 @@ async fn alone(shared: &Arc<Shared>, target: Target, batch: Vec<Waiting>) {
 }
 
 /// Answers a line's packages and lets it go on; where somebody else has its report, after a rest.
-fn settle(shared: &Arc<Shared>, target: &Target, batch: Vec<Waiting>, outcome: LineOutcome) {
+fn settle(shared: &Arc<Shared>, target: &Target, batch: Vec<WaitingPackage>, outcome: ReportOutcome) {
     let report = target.inspection_id;
-    if !matches!(outcome, LineOutcome::Locked) {
+    if !matches!(outcome, ReportOutcome::Locked) {
         answer_line(shared, target, batch, outcome);
         shared.reports.note(report, false);
         shared.reports.go_on(report, Lock::Free);
@@ -364,9 +364,9 @@ fn settle(shared: &Arc<Shared>, target: &Target, batch: Vec<Waiting>, outcome: L
     });
 }
 
-fn answer_line(shared: &Shared, target: &Target, batch: Vec<Waiting>, outcome: LineOutcome) {
+fn answer_line(shared: &Shared, target: &Target, batch: Vec<WaitingPackage>, outcome: ReportOutcome) {
     match outcome {
-        LineOutcome::Applied(applied) => {
+        ReportOutcome::Applied(applied) => {
             for (waiting, applied) in batch.into_iter().zip(applied) {
                 let id = waiting.package.id;
                 let applied = Some((target.inspection_id, applied));
@@ -374,25 +374,25 @@ fn answer_line(shared: &Shared, target: &Target, batch: Vec<Waiting>, outcome: L
             }
         }
         // Whatever they are now, the next batch finds out.
-        LineOutcome::NotOpen | LineOutcome::Locked => shared.queue.again(batch),
-        LineOutcome::Unreadable(error) => answer_all(batch, &error.into()),
+        ReportOutcome::NotOpen | ReportOutcome::Locked => shared.queue.again(batch),
+        ReportOutcome::Unreadable(error) => answer_all(batch, &error.into()),
     }
 }
 
 async fn attempt(
     shared: &Shared,
     lock: Lock,
-    batches: &[(Target, Vec<Waiting>)],
-) -> Result<Vec<LineOutcome>, RecordError> {
+    batches: &[(Target, Vec<WaitingPackage>)],
+) -> Result<Vec<ReportOutcome>, RecordError> {
     let (client, until) = connect(&shared.pool).await?;
-    let lines: Vec<measurements::Line<'_>> = batches
+    let reports: Vec<measurements::ReportPackages<'_>> = batches
         .iter()
-        .map(|(target, batch)| measurements::Line {
+        .map(|(target, batch)| measurements::ReportPackages {
             target,
             packages: packages(batch),
         })
         .collect();
-    let outcome = within(until, measurements::record_applied(&client, lock, &lines)).await;
+    let outcome = within(until, measurements::record_applied(&client, lock, &reports)).await;
     hand_back(client, &outcome);
     outcome
 }

@@ -43,12 +43,12 @@ fn json_operations() -> impl Iterator<Item = &'static Operation> {
         .filter(|operation| operation.answer_schema().is_some() && !operation.tags().any(|tag| EXEMPT.contains(&tag)))
 }
 
-/// Those of them that a key has the scope for.
+/// Those of them that a key has the permission for.
 fn operations_of(key: &TestKey) -> impl Iterator<Item = &'static Operation> {
     json_operations().filter(|operation| {
         operation
             .required_scope()
-            .is_none_or(|scope| key.scopes.contains(&scope))
+            .is_none_or(|permission| key.permissions.contains(&permission))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Partners × organisations × branches × operations: what is not granted answers like what does not exist.
 //!
-//! What a partner may see is worked out here from the rows of the database, without the service's own notion of scope.
+//! What a partner may see is worked out here from the rows of the database, without the service's own notion of grants.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -24,11 +24,11 @@ const STATUSES: [&str; 7] = [
 type Place = (DateTime<Utc>, Uuid);
 
 /// All pages of a list, one after the other.
-async fn walk(world: &World, sources: &Grants, filter: &ListFilter, limit: i64) -> Vec<Place> {
+async fn walk(world: &World, grants: &Grants, filter: &ListFilter, limit: i64) -> Vec<Place> {
     let mut after = None;
     let mut places: Vec<Place> = Vec::new();
     loop {
-        let page = list(&world.db, sources, filter, after, limit).await.unwrap();
+        let page = list(&world.db, grants, filter, after, limit).await.unwrap();
         places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
         match page.items.last() {
             Some(last) if page.has_more => {
@@ -44,7 +44,7 @@ async fn walk(world: &World, sources: &Grants, filter: &ListFilter, limit: i64) 
 }
 
 /// What the list must be, by the rules alone.
-fn expected(reports: &[(Report, Uuid)], sources: &Grants, filter: &ListFilter) -> Vec<Place> {
+fn expected(reports: &[(Report, Uuid)], grants: &Grants, filter: &ListFilter) -> Vec<Place> {
     let mut places: Vec<Place> = reports
         .iter()
         .filter(|(report, _)| {
@@ -57,7 +57,7 @@ fn expected(reports: &[(Report, Uuid)], sources: &Grants, filter: &ListFilter) -
                 Some(Status::Cancelled) => report.status == "CANCELLED",
             };
             visible
-                && (sources.whole().contains(&report.organization) || sources.branches().contains(&report.branch))
+                && (grants.whole().contains(&report.organization) || grants.branches().contains(&report.branch))
                 && filter.branch_id.is_none_or(|branch| branch == report.branch)
                 && filter.published_from.is_none_or(|from| published >= from)
                 && filter.published_to.is_none_or(|to| published <= to)
@@ -127,7 +127,7 @@ fn granted(whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
     Grants::new(whole, [(Uuid::nil(), branches)])
 }
 
-fn scopes(land: &Landscape) -> Vec<Grants> {
+fn all_grants(land: &Landscape) -> Vec<Grants> {
     let whole = |organizations: &[usize]| organizations.iter().map(|place| land.organizations[*place]).collect();
     vec![
         Grants::default(),
@@ -211,15 +211,15 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
 
 /// REP-3
 #[tokio::test]
-async fn every_scope_and_filter_lists_exactly_its_reports_in_order_whatever_the_page_size() {
+async fn all_grants_and_filters_list_exactly_their_reports_in_order_whatever_the_page_size() {
     let land = landscape().await;
-    for sources in scopes(&land) {
+    for grants in all_grants(&land) {
         for filter in filters(&land) {
-            let expected = expected(&land.reports, &sources, &filter);
-            // Pages of 9 put the larger scopes into the shape for many sources.
+            let expected = expected(&land.reports, &grants, &filter);
+            // Pages of 9 put the larger grants into the shape for many of them.
             for limit in [9, 100] {
-                let found = walk(&land.world, &sources, &filter, limit).await;
-                assert_eq!(found, expected, "{sources:?} {filter:?} {limit}");
+                let found = walk(&land.world, &grants, &filter, limit).await;
+                assert_eq!(found, expected, "{grants:?} {filter:?} {limit}");
             }
         }
     }
@@ -233,13 +233,13 @@ async fn generic_plans_list_the_same() {
         .batch_execute("SET plan_cache_mode = force_generic_plan")
         .await
         .unwrap();
-    for sources in scopes(&land) {
+    for grants in all_grants(&land) {
         for filter in filters(&land) {
-            let found = walk(&land.world, &sources, &filter, 25).await;
+            let found = walk(&land.world, &grants, &filter, 25).await;
             assert_eq!(
                 found,
-                expected(&land.reports, &sources, &filter),
-                "{sources:?} {filter:?}"
+                expected(&land.reports, &grants, &filter),
+                "{grants:?} {filter:?}"
             );
         }
     }
@@ -261,7 +261,7 @@ async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
         .collect();
     let ids = world.reports(&reports).await;
     let reports: Vec<_> = reports.into_iter().zip(ids).collect();
-    let sources = Grants::new([organization], []);
+    let grants = Grants::new([organization], []);
     // Just under, and over, the 2,000 of a window.
     for from in [766 - 665, 50] {
         for branch_id in [None, Some(branch)] {
@@ -271,8 +271,8 @@ async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
                 ..ListFilter::default()
             };
             assert_eq!(
-                walk(&world, &sources, &filter, 100).await,
-                expected(&reports, &sources, &filter)
+                walk(&world, &grants, &filter, 100).await,
+                expected(&reports, &grants, &filter)
             );
         }
     }
@@ -282,10 +282,10 @@ async fn a_range_of_more_reports_than_a_window_holds_is_listed_whole() {
 #[tokio::test]
 async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_were_there() {
     let land = landscape().await;
-    let sources = granted(land.organizations.clone(), vec![]);
+    let grants = granted(land.organizations.clone(), vec![]);
     let filter = ListFilter::default();
-    let before = expected(&land.reports, &sources, &filter);
-    let first = list(&land.world.db, &sources, &filter, None, 30).await.unwrap();
+    let before = expected(&land.reports, &grants, &filter);
+    let first = list(&land.world.db, &grants, &filter, None, 30).await.unwrap();
     let newest = Report {
         organization: land.organizations[0],
         branch: land.branches[0][0],
@@ -296,7 +296,7 @@ async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_we
     land.world.reports(&[newest; 5]).await;
     let mut places: Vec<Place> = first.items.iter().map(|item| (item.created_at, item.id)).collect();
     while let Some((created_at, id)) = places.last().copied() {
-        let page = list(&land.world.db, &sources, &filter, Some(Position { created_at, id }), 30)
+        let page = list(&land.world.db, &grants, &filter, Some(Position { created_at, id }), 30)
             .await
             .unwrap();
         places.extend(page.items.iter().map(|item| (item.created_at, item.id)));

@@ -1,4 +1,4 @@
-//! One report and what belongs to it: visible in scope and in three statuses, hidden otherwise.
+//! One report and what belongs to it: visible where granted and in three statuses, hidden otherwise.
 
 use partner_api::{
     db::{
@@ -52,19 +52,19 @@ async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
             lag: 1,
         };
         let id = world.reports(&[report]).await[0];
-        for sources in [whole(one), restricted(mine)] {
+        for grants in [whole(one), restricted(mine)] {
             let seen = visible.map(|_| (id, PiiMode::Full));
-            let found = forms::list(&world.db, &sources, id).await.unwrap();
+            let found = forms::list(&world.db, &grants, id).await.unwrap();
             assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), seen);
-            let found = photos::list(&world.db, &sources, id).await.unwrap();
+            let found = photos::list(&world.db, &grants, id).await.unwrap();
             assert_eq!(found.map(|(found, _)| (found.id(), found.pii_mode())), seen);
-            let detail = inspections::detail(&world.db, &sources, id).await.unwrap();
+            let detail = inspections::detail(&world.db, &grants, id).await.unwrap();
             assert_eq!(detail.map(|detail| detail.status), visible, "{status}");
         }
-        for sources in [Grants::default(), whole(other), restricted(second), restricted(foreign)] {
-            assert!(forms::list(&world.db, &sources, id).await.unwrap().is_none());
-            assert!(photos::list(&world.db, &sources, id).await.unwrap().is_none());
-            assert!(inspections::detail(&world.db, &sources, id).await.unwrap().is_none());
+        for grants in [Grants::default(), whole(other), restricted(second), restricted(foreign)] {
+            assert!(forms::list(&world.db, &grants, id).await.unwrap().is_none());
+            assert!(photos::list(&world.db, &grants, id).await.unwrap().is_none());
+            assert!(inspections::detail(&world.db, &grants, id).await.unwrap().is_none());
         }
     }
     let never = Uuid::now_v7();
@@ -275,24 +275,24 @@ async fn organizations_and_branches_show_what_is_granted_and_no_more() {
         world.branch(other, "B1", "Ankara", true).await,
         world.branch(other, "B2", "Ankara", true).await,
     );
-    let sources = Grants::new([one], [(other, vec![mine])]);
-    let listed = organizations::list(&world.db, &sources).await.unwrap();
+    let grants = Grants::new([one], [(other, vec![mine])]);
+    let listed = organizations::list(&world.db, &grants).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
         .map(|found| (found.name.as_str(), found.pii_mode, found.branch_count))
         .collect();
     assert_eq!(listed, [("Ada", PiiMode::None, 1), ("Bir", PiiMode::Full, 3)]);
 
-    let list = async |sources: Grants, organization, active, city| -> Vec<Uuid> {
-        let found = branches::list(&world.db, &sources, organization, active, city)
+    let list = async |grants: Grants, organization, active, city| -> Vec<Uuid> {
+        let found = branches::list(&world.db, &grants, organization, active, city)
             .await
             .unwrap();
         found.into_iter().map(|branch| branch.id).collect()
     };
-    assert_eq!(list(sources.clone(), one, true, None).await, [izmir, ankara]);
-    assert_eq!(list(sources.clone(), one, false, None).await, [closed]);
-    assert_eq!(list(sources.clone(), one, true, Some("Ankara")).await, [ankara]);
-    assert_eq!(list(sources.clone(), one, true, Some("ankara")).await, [] as [Uuid; 0]);
-    assert_eq!(list(sources.clone(), other, true, None).await, [mine]);
+    assert_eq!(list(grants.clone(), one, true, None).await, [izmir, ankara]);
+    assert_eq!(list(grants.clone(), one, false, None).await, [closed]);
+    assert_eq!(list(grants.clone(), one, true, Some("Ankara")).await, [ankara]);
+    assert_eq!(list(grants.clone(), one, true, Some("ankara")).await, [] as [Uuid; 0]);
+    assert_eq!(list(grants.clone(), other, true, None).await, [mine]);
     assert_eq!(list(Grants::default(), one, true, None).await, [] as [Uuid; 0]);
 }

@@ -154,8 +154,8 @@ pub async fn list(
     }
     let sql = if filter.branch_id.is_some() {
         shapes.branch
-    } else if i64::try_from(grants.len()).is_ok_and(|sources| sources > rows) {
-        // Not every source can have a row on the page.
+    } else if i64::try_from(grants.len()).is_ok_and(|granted| granted > rows) {
+        // Not everything that is granted can have a row on the page.
         shapes.many
     } else {
         shapes.merge

@@ -1,6 +1,6 @@
 //! Inspections: the list, the detail, and what the sub-resources need to know of one.
 //!
-//! Who may see a row stands in every statement: the statuses that partners see, and the scope as two parameters, the
+//! Who may see a row stands in every statement: the statuses that partners see, and the grants as two parameters, the
 //! organisations granted whole and the branches granted alone. Nothing is filtered after a `LIMIT`.
 
 mod detail;

@@ -7,8 +7,8 @@
 //! - `whole`: few organisations granted whole and nothing else, the common grant: a statement for each number of them, in
 //!   which every organisation is an ordered index scan of its own and the merge takes no row that is not on the page. No
 //!   range of `published_at`: the scans read whole rows, so a row that is not wanted would cost one.
-//! - `merge`: the newest rows of every source, merged. For grants with few sources.
-//! - `many`: the newest row of every source first; only the sources with the newest of these can be on the page.
+//! - `merge`: the newest rows of every organisation or branch granted, merged. For few of them.
+//! - `many`: the newest row of each first; only those with the newest of these can be on the page. For many of them.
 //! - `branch`: one branch, when the filter names one. That it is granted is asked of `branches`, once.
 //! - `window`, `branch_window`: a range of `published_at` in which few reports lie (the incremental sync) is read from
 //!   the index by `published_at`; the walk in the list's order would pass by all older reports to find them.
@@ -24,12 +24,12 @@
 use crate::db::statement::Statement;
 use crate::statement;
 
-/// The newest rows of one source in the list's order; `$source` is the condition that ties them to it.
+/// The newest rows of one organisation or branch in the list's order; `$of` is the condition that ties them to it.
 macro_rules! newest {
-    ($source:literal, $status:literal, $limit:literal) => {
+    ($of:literal, $status:literal, $limit:literal) => {
         concat!(
             "SELECT i.id, i.created_at FROM inspections i WHERE ",
-            $source,
+            $of,
             " AND ",
             $status,
             " AND (i.created_at, i.id) < ($3::timestamptz, $4::uuid) AND i.created_at >= $5::timestamptz",
@@ -109,10 +109,10 @@ macro_rules! whole {
 macro_rules! merge {
     ($status:literal) => {
         page!(concat!(
-            "SELECT n.id, n.created_at FROM unnest($1::uuid[]) AS source (id) CROSS JOIN LATERAL (",
-            newest!("i.organization_id = source.id", $status, "$8::bigint"),
-            ") n UNION ALL SELECT n.id, n.created_at FROM unnest($2::uuid[]) AS source (id) CROSS JOIN LATERAL (",
-            newest!("i.branch_id = source.id", $status, "$8::bigint"),
+            "SELECT n.id, n.created_at FROM unnest($1::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            newest!("i.organization_id = granted.id", $status, "$8::bigint"),
+            ") n UNION ALL SELECT n.id, n.created_at FROM unnest($2::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            newest!("i.branch_id = granted.id", $status, "$8::bigint"),
             ") n"
         ))
     };
@@ -122,12 +122,12 @@ macro_rules! many {
     ($status:literal) => {
         page!(concat!(
             "SELECT n.id, n.created_at FROM (SELECT * FROM (",
-            "SELECT source.id AS organization_id, NULL::uuid AS branch_id, n.id, n.created_at",
-            " FROM unnest($1::uuid[]) AS source (id) CROSS JOIN LATERAL (",
-            newest!("i.organization_id = source.id", $status, "1"),
-            ") n UNION ALL SELECT NULL, source.id, n.id, n.created_at",
-            " FROM unnest($2::uuid[]) AS source (id) CROSS JOIN LATERAL (",
-            newest!("i.branch_id = source.id", $status, "1"),
+            "SELECT granted.id AS organization_id, NULL::uuid AS branch_id, n.id, n.created_at",
+            " FROM unnest($1::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            newest!("i.organization_id = granted.id", $status, "1"),
+            ") n UNION ALL SELECT NULL, granted.id, n.id, n.created_at",
+            " FROM unnest($2::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            newest!("i.branch_id = granted.id", $status, "1"),
             ") n) heads ORDER BY created_at DESC, id DESC LIMIT $8::bigint) best CROSS JOIN LATERAL ((",
             newest!("i.organization_id = best.organization_id", $status, "$8::bigint"),
             ") UNION ALL (",
@@ -157,12 +157,12 @@ macro_rules! most_in_window {
 /// The same, for who reads the rows.
 pub const WINDOW: i64 = most_in_window!();
 
-/// The rows of one source in a range of `published_at`.
+/// The rows of one organisation or branch in a range of `published_at`; `$of` as in `newest!`.
 macro_rules! published {
-    ($source:literal, $status:literal) => {
+    ($of:literal, $status:literal) => {
         concat!(
             "SELECT i.id, i.created_at FROM inspections i WHERE ",
-            $source,
+            $of,
             " AND ",
             $status,
             " AND i.published_at >= coalesce($6::timestamptz, '-infinity')",
@@ -179,10 +179,10 @@ macro_rules! published {
 /// The page out of a range, and in every row how many reports the range holds (at most `WINDOW` + 1, and then the page
 /// is not the answer). There is always a row; the rest of it is null when the page is empty.
 macro_rules! window_page {
-    ($sources:expr) => {
+    ($found:expr) => {
         concat!(
             "WITH range AS MATERIALIZED (SELECT id, created_at FROM (",
-            $sources,
+            $found,
             ") found LIMIT ",
             most_in_window!(),
             " + 1), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM range",
@@ -203,10 +203,10 @@ macro_rules! window_page {
 macro_rules! window {
     ($status:literal) => {
         window_page!(concat!(
-            "SELECT n.id, n.created_at FROM unnest($1::uuid[]) AS source (id) CROSS JOIN LATERAL (",
-            published!("i.organization_id = source.id", $status),
-            ") n UNION ALL SELECT n.id, n.created_at FROM unnest($2::uuid[]) AS source (id) CROSS JOIN LATERAL (",
-            published!("i.branch_id = source.id", $status),
+            "SELECT n.id, n.created_at FROM unnest($1::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            published!("i.organization_id = granted.id", $status),
+            ") n UNION ALL SELECT n.id, n.created_at FROM unnest($2::uuid[]) AS granted (id) CROSS JOIN LATERAL (",
+            published!("i.branch_id = granted.id", $status),
             ") n"
         ))
     };
@@ -227,9 +227,9 @@ macro_rules! branch_window {
 pub struct Shapes {
     /// One organisation granted whole, two, three, four.
     pub whole: [&'static Statement; WHOLE],
-    /// Few sources.
+    /// Few organisations and branches granted.
     pub merge: &'static Statement,
-    /// Many sources.
+    /// Many of them.
     pub many: &'static Statement,
     /// One branch.
     pub branch: &'static Statement,
@@ -254,9 +254,9 @@ macro_rules! shapes {
                 pub(super) WHOLE_3 = whole!($status, 1 2 3);
                 /// Four of them.
                 pub(super) WHOLE_4 = whole!($status, 1 2 3 4);
-                /// Few sources.
+                /// Few organisations and branches granted.
                 pub(super) MERGE = merge!($status);
-                /// Many sources.
+                /// Many of them.
                 pub(super) MANY = many!($status);
                 /// One branch.
                 pub(super) BRANCH = branch!($status);

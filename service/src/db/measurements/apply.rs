@@ -5,7 +5,7 @@ use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::record::{Columns, Target};
+use super::record::{PackageColumns, Target};
 use super::report::{Locked, Report, Statements};
 use super::{Applied, Package, Point, array_text, unexpected};
 use crate::db::DbError;
@@ -60,24 +60,24 @@ SET status = 'APPLIED', inspection_id = $2, settled_at = now(), settled_by = $3,
 WHERE id = $1 AND status = 'PENDING'";
 }
 
-/// Packages for one report, in their order.
-pub struct Line<'p> {
+/// Packages for one report.
+pub struct ReportPackages<'p> {
     /// The report.
     pub target: &'p Target,
-    /// The packages.
+    /// The packages, in their order.
     pub packages: Vec<&'p Package>,
 }
 
-/// What became of a line.
+/// What became of the packages for a report.
 #[derive(Debug)]
-pub enum LineOutcome {
+pub enum ReportOutcome {
     /// Its packages are recorded and applied; what became of each, in their order.
     Applied(Vec<Applied>),
-    /// Somebody else has the report; of this line nothing has changed.
+    /// Somebody else has the report; nothing has changed of it.
     Locked,
-    /// The report is no longer open for it; of this line nothing has changed.
+    /// The report is no longer open for them; nothing has changed of it.
     NotOpen,
-    /// The report holds what cannot be read; of this line nothing has changed.
+    /// The report holds what cannot be read; nothing has changed of it.
     Unreadable(DbError),
 }
 
@@ -101,25 +101,25 @@ impl Lock {
 }
 
 /// Records packages and applies them to their reports, in one transaction of its own and two round trips; what became of
-/// each line, in their order.
+/// each report's, in their order.
 ///
 /// The reports are locked before anything is written. No two of the packages have one external id. The connection is in a
 /// transaction during the call only, unless the error is one of the connection: then it must not be used again.
 ///
 /// # Errors
 /// What the database says. Of what it answers nothing was recorded: `lock_not_available` where something is locked for longer
-/// than [`Lock`] says, `unique_violation` where an external id is taken. An error of the connection says nothing about the outcome.
+/// than [`Lock`] says, `unique_violation` where an external id is recording. An error of the connection says nothing about the outcome.
 pub async fn record_applied<C: GenericClient>(
     client: &C,
     lock: Lock,
-    lines: &[Line<'_>],
-) -> Result<Vec<LineOutcome>, DbError> {
+    reports: &[ReportPackages<'_>],
+) -> Result<Vec<ReportOutcome>, DbError> {
     let statements = Statements::prepare(client).await?;
     let record = client.prepare_cached(RECORD_APPLIED.sql()).await?;
     // Sent together, and worked off in this order.
     let (begun, locked) = futures::join!(
         client.batch_execute(lock.begin()),
-        locked(&statements, client, lock, lines)
+        locked(&statements, client, lock, reports)
     );
     let locked = match begun.map_err(DbError::from).and(locked) {
         Ok(locked) => locked,
@@ -128,24 +128,24 @@ pub async fn record_applied<C: GenericClient>(
             return Err(error);
         }
     };
-    let mut taken = Taken::default();
-    let outcomes: Vec<LineOutcome> = lines
+    let mut recording = Recording::default();
+    let outcomes: Vec<ReportOutcome> = reports
         .iter()
         .zip(locked)
-        .map(|(line, locked)| match locked {
-            Locked::Here(report) => LineOutcome::Applied(taken.take(report, line)),
-            Locked::Elsewhere => LineOutcome::Locked,
-            Locked::NotOpen => LineOutcome::NotOpen,
-            Locked::Unreadable(error) => LineOutcome::Unreadable(error),
+        .map(|(packages, locked)| match locked {
+            Locked::Here(report) => ReportOutcome::Applied(recording.take(report, packages)),
+            Locked::Elsewhere => ReportOutcome::Locked,
+            Locked::NotOpen => ReportOutcome::NotOpen,
+            Locked::Unreadable(error) => ReportOutcome::Unreadable(error),
         })
         .collect();
-    if taken.packages.is_empty() {
+    if recording.packages.is_empty() {
         client.batch_execute("ROLLBACK").await?;
         return Ok(outcomes);
     }
-    let columns = Columns::of(&taken.packages);
+    let columns = PackageColumns::of(&recording.packages);
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 12] = [
-        &taken.inspection_ids,
+        &recording.inspection_ids,
         &columns.ids,
         &columns.partner_ids,
         &columns.key_ids,
@@ -154,21 +154,24 @@ pub async fn record_applied<C: GenericClient>(
         &columns.measured_at,
         &columns.raws,
         &columns.raw_sha256s,
-        &taken.codes,
-        &taken.texts,
-        &taken.outcomes,
+        &recording.codes,
+        &recording.texts,
+        &recording.outcomes,
     ];
     // Behind a statement that failed, this COMMIT is a ROLLBACK.
     let (recorded, written, committed) = futures::join!(
         client.execute(&record, &parameters),
-        statements.write_answers(client, &taken.reports),
+        statements.write_answers(client, &recording.reports),
         client.batch_execute("COMMIT"),
     );
     let recorded = recorded?;
     written?;
     committed?;
-    if recorded != taken.packages.len() as u64 {
-        return Err(unexpected(format!("{recorded} records of {}", taken.packages.len())));
+    if recorded != recording.packages.len() as u64 {
+        return Err(unexpected(format!(
+            "{recorded} records of {}",
+            recording.packages.len()
+        )));
     }
     Ok(outcomes)
 }
@@ -177,23 +180,24 @@ async fn locked<C: GenericClient>(
     statements: &Statements,
     client: &C,
     lock: Lock,
-    lines: &[Line<'_>],
+    reports: &[ReportPackages<'_>],
 ) -> Result<Vec<Locked>, DbError> {
-    match (lock, lines) {
-        (Lock::InTurn, [line]) => Ok(vec![match statements.lock(client, line.target, false).await? {
+    match (lock, reports) {
+        (Lock::InTurn, [one]) => Ok(vec![match statements.lock(client, one.target, false).await? {
             Some(report) => Locked::Here(report),
             None => Locked::NotOpen,
         }]),
         _ => {
-            let targets: Vec<&Target> = lines.iter().map(|line| line.target).collect();
+            let targets: Vec<&Target> = reports.iter().map(|report| report.target).collect();
             statements.lock_free(client, &targets).await
         }
     }
 }
 
-/// What locked reports have taken: the packages, each with its report and what is kept of its points.
+/// What is to be recorded: the reports that were locked, and the packages that they took, each with its report and what
+/// is kept of its points.
 #[derive(Default)]
-struct Taken<'p> {
+struct Recording<'p> {
     reports: Vec<Report>,
     packages: Vec<&'p Package>,
     inspection_ids: Vec<Uuid>,
@@ -202,9 +206,9 @@ struct Taken<'p> {
     outcomes: Vec<String>,
 }
 
-impl<'p> Taken<'p> {
-    fn take(&mut self, mut report: Report, line: &Line<'p>) -> Vec<Applied> {
-        let applied = line.packages.iter().map(|package| {
+impl<'p> Recording<'p> {
+    fn take(&mut self, mut report: Report, arrived: &ReportPackages<'p>) -> Vec<Applied> {
+        let applied = arrived.packages.iter().map(|package| {
             let moment = Moment {
                 measured_at: package.measured_at.unwrap_or(report.now),
                 received_at: report.now,
@@ -212,7 +216,7 @@ impl<'p> Taken<'p> {
             let decided = report.test_line.take(package.id, moment, &package.points);
             let points = &decided.points;
             self.packages.push(package);
-            self.inspection_ids.push(line.target.inspection_id);
+            self.inspection_ids.push(arrived.target.inspection_id);
             self.codes
                 .push(array_text(points.iter().map(|(code, ..)| code.as_str())));
             self.texts

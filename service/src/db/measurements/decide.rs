@@ -18,7 +18,7 @@ pub(super) struct TestLine {
     /// The vehicle's registered factory power, in HP.
     pub factory_power_hp: Option<Decimal>,
     /// Answers that were written and then replaced since, in their order.
-    pub replaced: Vec<Answer>,
+    pub replaced: Vec<DeviceValue>,
 }
 
 /// A point of the form.
@@ -29,12 +29,12 @@ pub(super) struct TestLinePoint {
     /// When the device value that the report has came about; `None`: it has none.
     pub present: Option<Moment>,
     /// What was written since the form was read.
-    pub answer: Option<Answer>,
+    pub answer: Option<DeviceValue>,
 }
 
 /// A device value for the form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
+pub(super) struct DeviceValue {
     pub point_id: Uuid,
     pub status: PointStatus,
     pub value: Decimal,
@@ -68,7 +68,7 @@ impl TestLine {
                     self.write(
                         &code,
                         moment,
-                        Answer {
+                        DeviceValue {
                             point_id: place,
                             status,
                             value: point.value,
@@ -97,11 +97,11 @@ impl TestLine {
     }
 
     /// What was written, a value a point.
-    pub fn answers(&self) -> impl Iterator<Item = &Answer> {
+    pub fn answers(&self) -> impl Iterator<Item = &DeviceValue> {
         self.points.values().filter_map(|point| point.answer.as_ref())
     }
 
-    fn write(&mut self, code: &str, moment: Moment, answer: Answer) {
+    fn write(&mut self, code: &str, moment: Moment, answer: DeviceValue) {
         if let Some(point) = self.points.get_mut(code) {
             point.present = Some(moment);
             self.replaced.extend(point.answer.replace(answer));

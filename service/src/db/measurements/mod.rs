@@ -15,7 +15,7 @@ use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-pub use self::apply::{Line, LineOutcome, Lock, apply, record_applied};
+pub use self::apply::{Lock, ReportOutcome, ReportPackages, apply, record_applied};
 pub use self::record::{Replay, Target, Verdict, record};
 use super::{DbError, column};
 use crate::rules::plate::Plate;

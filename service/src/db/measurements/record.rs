@@ -13,7 +13,7 @@ use crate::statement;
 statement! {
     /// Finds out of each package what is to become of it, and records those that wait for a report.
     ///
-    /// - The branch: active, of this code, in the partner's scope, which is read here and not remembered from anywhere.
+    /// - The branch: active, of this code, granted to the partner, which is read here and not remembered from anywhere.
     /// - The measurement that has the partner's `external_id` already; another body is kept beside it in the same breath.
     /// - The open report of the plate at the branch: in its writing phase, created within the last 24 hours by the database's
     ///   clock, of several the newest. Its package is not recorded here: that needs the report's lock, for which nobody who
@@ -104,9 +104,9 @@ pub enum Verdict {
     Replayed(Replay),
     /// It is for this open report, and not recorded yet.
     ForReport(Target),
-    /// No active branch in scope has its code: unknown, inactive or out of scope, which the caller must not tell apart.
+    /// No active branch granted has its code: unknown, inactive or not granted, which the caller must not tell apart.
     UnknownBranch,
-    /// More than one branch in scope has its code.
+    /// More than one branch granted has its code.
     AmbiguousBranch,
     /// Its external id is being recorded just now: it is to be sent again, and will then be a replay.
     Overtaken,
@@ -140,7 +140,7 @@ pub async fn record<C: GenericClient>(
     client: &C,
     packages: &[&Package],
 ) -> Result<Vec<Result<Verdict, DbError>>, DbError> {
-    let columns = Columns::of(packages);
+    let columns = PackageColumns::of(packages);
     let points: Vec<String> = packages.iter().map(|package| codes(package)).collect();
     let texts: Vec<String> = packages.iter().map(|package| texts(package)).collect();
     let branch_codes: Vec<&str> = packages.iter().map(|package| package.branch_code.as_str()).collect();
@@ -215,7 +215,7 @@ fn replay(row: &Row, id: Uuid) -> Result<Replay, DbError> {
 }
 
 /// What every statement that records packages takes of them, an array a column.
-pub(super) struct Columns<'a> {
+pub(super) struct PackageColumns<'a> {
     pub ids: Vec<Uuid>,
     pub partner_ids: Vec<Uuid>,
     pub key_ids: Vec<&'a str>,
@@ -226,12 +226,12 @@ pub(super) struct Columns<'a> {
     pub raw_sha256s: Vec<Vec<u8>>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> PackageColumns<'a> {
     pub fn of(packages: &[&'a Package]) -> Self {
         fn each<'a, T>(packages: &[&'a Package], column: impl Fn(&'a Package) -> T) -> Vec<T> {
             packages.iter().map(|package| column(package)).collect()
         }
-        Columns {
+        PackageColumns {
             ids: each(packages, |package| package.id),
             partner_ids: each(packages, |package| package.partner_id),
             key_ids: each(packages, |package| package.key_id.as_str()),

@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 use uuid::Uuid;
 
-use super::decide::{Answer, TestLine, TestLinePoint};
+use super::decide::{DeviceValue, TestLine, TestLinePoint};
 use super::{Target, unexpected};
 use crate::db::{DbError, thresholds};
 use crate::rules::newer::Moment;
@@ -205,7 +205,7 @@ impl Statements {
     /// Writes what the forms have taken.
     pub async fn write_answers<C: GenericClient>(&self, client: &C, reports: &[Report]) -> Result<(), DbError> {
         let (mut ids, mut forms, mut templates, mut new_ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut answers, mut replaced) = (Columns::default(), Columns::default());
+        let (mut answers, mut replaced) = (AnswerColumns::default(), AnswerColumns::default());
         for report in reports {
             // Points that were taken are those of a form.
             let Some((template_id, form_id)) = report.form else {
@@ -293,7 +293,7 @@ fn point(row: &Row) -> Result<TestLinePoint, DbError> {
 }
 
 #[derive(Default)]
-struct Columns {
+struct AnswerColumns {
     inspection_ids: Vec<Uuid>,
     point_ids: Vec<Uuid>,
     status_codes: Vec<&'static str>,
@@ -303,8 +303,8 @@ struct Columns {
     writers: Vec<String>,
 }
 
-impl Columns {
-    fn extend<'a>(&mut self, inspection_id: Uuid, answers: impl Iterator<Item = &'a Answer>) {
+impl AnswerColumns {
+    fn extend<'a>(&mut self, inspection_id: Uuid, answers: impl Iterator<Item = &'a DeviceValue>) {
         for answer in answers {
             let status: PointStatus = answer.status;
             self.inspection_ids.push(inspection_id);

@@ -14,7 +14,7 @@ use crate::rules::id;
 /// Answers one report, its personal data as the organisation's `pii_mode` allows.
 ///
 /// # Errors
-/// `not_found`, always with the same message, for a report that does not exist, is out of scope or is not visible to
+/// `not_found`, always with the same message, for a report that does not exist, is not granted or is not visible to
 /// partners; `service_unavailable` when the database is out of reach.
 pub async fn handle(
     context: &Context,

@@ -12,7 +12,7 @@ use crate::generated::types::{self, InspectionStatus};
 use crate::rules::privacy::PiiMode;
 use crate::storage::StorageError;
 
-/// The one answer for a report that does not exist, is out of scope, or is in a status that partners do not see.
+/// The one answer for a report that does not exist, is not granted, or is in a status that partners do not see.
 fn not_found() -> ApiError {
     ApiError::not_found("no such inspection")
 }

@@ -24,7 +24,7 @@ const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(TIMESTAMP_TOLERANCE_SECOND
 ///
 /// # Errors
 /// `invalid_request` for a plate, a time or an ambiguous branch code; `not_found` for a branch code that finds nothing in
-/// the partner's scope, always with the same message; `service_unavailable` when the outcome is not certain.
+/// the partner's grants, always with the same message; `service_unavailable` when the outcome is not certain.
 pub async fn handle(
     context: &Context,
     caller: &Caller,

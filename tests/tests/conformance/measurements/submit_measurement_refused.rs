@@ -65,7 +65,7 @@ async fn a_branch_code_that_matches_two_branches_is_refused() {
     let service = Service::start().await;
     let answer = refused(&service, with("branch_code", json!("ortak")), 400, "invalid_request").await;
     answer.snapshot("a_branch_code_that_matches_two_branches_is_refused");
-    // Where only one of them is in scope it is that one.
+    // Where only one of them is granted it is that one.
     let one = service
         .measure(&partner_api_tests::DELTA, with("branch_code", json!("ORTAK")))
         .await;

@@ -12,7 +12,7 @@ const HEALTH: &str = "/api/v1/partner/health";
 #[tokio::test]
 async fn whatever_writes_needs_the_scope_that_the_document_names_and_nothing_else_needs_one() {
     let service = Service::start().await;
-    assert!(REPORTED.scopes.is_empty());
+    assert!(REPORTED.permissions.is_empty());
     for operation in OPERATIONS.iter() {
         let request = operation.request(&Subject::MASKED).signed_by(&REPORTED);
         let answer = service.send(request).await;
