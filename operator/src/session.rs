@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::Transaction;
 use partner_api::config::Config;
 use partner_api::db::DbError;
 use partner_api::db::connection::{Connection, Parameters};
 use partner_api::db::statement::Statement;
+use partner_api::db::transaction::Transaction;
 use partner_api::secrets::MasterKey;
 use partner_api::startup::CommandDatabase;
 use serde::Serialize;
@@ -72,16 +72,15 @@ impl Session {
         work: impl AsyncFnOnce(&Change<'_>) -> Result<Changed<T>, Failure>,
     ) -> Result<Output, Failure> {
         let all = async {
-            let mut object = self.database.pool.get().await.map_err(DbError::from)?;
+            let connection = self.read().await?;
             let change = Change {
-                transaction: object.transaction().await?,
+                transaction: connection.transaction(),
             };
             let changed = work(&change).await?;
             if changed.changed {
                 audit::record(&change, &self.actor, command, &changed).await?;
             }
             change.transaction.commit().await.map_err(|error| {
-                let error = DbError::from(error);
                 if error.leaves_open() {
                     Failure::Unknown
                 } else {
@@ -118,7 +117,8 @@ impl Change<'_> {
         statement: &'static Statement,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, DbError> {
-        Ok(self.transaction.query(statement.sql(), parameters).await?)
+        let statement = self.transaction.prepare(statement).await?;
+        self.transaction.query(&statement, parameters).await
     }
 
     /// Executes a statement; returns how many rows it changed.
@@ -127,7 +127,8 @@ impl Change<'_> {
         statement: &'static Statement,
         parameters: &Parameters<'_>,
     ) -> Result<u64, DbError> {
-        Ok(self.transaction.execute(statement.sql(), parameters).await?)
+        let statement = self.transaction.prepare(statement).await?;
+        self.transaction.execute(&statement, parameters).await
     }
 }
 

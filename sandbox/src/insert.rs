@@ -1,13 +1,11 @@
 //! Brings the data into an empty database, table by table, with COPY.
 
-mod measurements;
-mod tenants;
-
 use std::pin::Pin;
 
 use chrono::{DateTime, Utc};
-use deadpool_postgres::Transaction;
 use partner_api::db::DbError;
+use partner_api::db::statement::Statement;
+use partner_api::db::transaction::Transaction;
 use sandbox_pictures::{self as pictures, SCENES};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
@@ -16,16 +14,68 @@ use super::data::{Dataset, Inspection, Opened};
 
 pub use measurements::measurements;
 
+/// A table's COPY, registered, and the types of its columns.
+struct Copied {
+    statement: &'static Statement,
+    types: &'static [Type],
+}
+
+/// Declares which columns of a table are copied into: `copied! { VEHICLES = "vehicles", ["id" UUID, "plate" TEXT]; }`.
+macro_rules! copied {
+    ($($name:ident = $table:literal, [$first:literal $first_type:ident $(, $column:literal $type:ident)* $(,)?];)+) => {$(
+        static $name: $crate::insert::Copied = {
+            partner_api::statement! {
+                $name = concat!("COPY ", $table, " (", $first, $(", ", $column,)* ") FROM STDIN BINARY");
+            }
+            $crate::insert::Copied {
+                statement: $name,
+                types: &[
+                    tokio_postgres::types::Type::$first_type,
+                    $(tokio_postgres::types::Type::$type,)*
+                ],
+            }
+        };
+    )+};
+}
+
+mod measurements;
+mod tenants;
+
+copied! {
+    VEHICLES = "vehicles", [
+        "id" UUID, "plate" TEXT, "vin" TEXT, "brand" TEXT, "model" TEXT, "year" INT4, "type" TEXT,
+        "fuel_type" TEXT, "transmission" TEXT, "color" TEXT, "mileage_km" INT4, "factory_power_hp" NUMERIC,
+    ];
+    INSPECTIONS = "inspections", [
+        "id" UUID, "report_number" TEXT, "organization_id" UUID, "branch_id" UUID, "vehicle_id" UUID,
+        "status" TEXT, "plate" TEXT, "package_name" TEXT, "package_base_price" NUMERIC,
+        "base_price" NUMERIC, "discount_percent" NUMERIC, "discount_name" TEXT, "final_price" NUMERIC,
+        "payment_type" TEXT, "snapshot_vin" TEXT, "snapshot_mileage_km" INT4, "summary" TEXT,
+        "recommendation" TEXT, "overall_score" INT4, "public_slug" TEXT, "published_at" TIMESTAMPTZ,
+        "created_at" TIMESTAMPTZ,
+    ];
+    FORMS = "inspection_forms", [
+        "id" UUID, "inspection_id" UUID, "template_id" UUID, "general_note" TEXT,
+    ];
+    ANSWERS = "inspection_form_answers", [
+        "inspection_form_id" UUID, "point_id" UUID, "status_code" TEXT, "status_label" TEXT,
+        "severity" TEXT, "numeric_value" NUMERIC, "note" TEXT, "written_by" TEXT, "written_at" TIMESTAMPTZ,
+    ];
+    PHOTOS = "photos", [
+        "id" UUID, "inspection_id" UUID, "position" INT4, "kind" TEXT, "point_code" TEXT, "caption" TEXT,
+        "object_key" TEXT, "thumb_object_key" TEXT, "mime_type" TEXT, "size_bytes" INT8,
+        "show_in_report" BOOL, "created_at" TIMESTAMPTZ,
+    ];
+}
+
 /// A COPY under way.
 struct Copy(Pin<Box<BinaryCopyInWriter>>);
 
 impl Copy {
-    async fn into(transaction: &Transaction<'_>, table: &str, columns: &[(&str, Type)]) -> Result<Self, DbError> {
-        let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
-        let types: Vec<_> = columns.iter().map(|(_, of)| of.clone()).collect();
-        let statement = format!("COPY {table} ({}) FROM STDIN BINARY", names.join(", "));
+    async fn into(transaction: &Transaction<'_>, copied: &Copied) -> Result<Self, DbError> {
+        let statement = transaction.prepare(copied.statement).await?;
         let sink = transaction.copy_in(&statement).await?;
-        Ok(Self(Box::pin(BinaryCopyInWriter::new(sink, &types))))
+        Ok(Self(Box::pin(BinaryCopyInWriter::new(sink, copied.types))))
     }
 
     async fn row(&mut self, values: &[&(dyn ToSql + Sync)]) -> Result<(), DbError> {
@@ -66,21 +116,7 @@ pub async fn tenants_and_reports(
 }
 
 async fn vehicles(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("plate", Type::TEXT),
-        ("vin", Type::TEXT),
-        ("brand", Type::TEXT),
-        ("model", Type::TEXT),
-        ("year", Type::INT4),
-        ("type", Type::TEXT),
-        ("fuel_type", Type::TEXT),
-        ("transmission", Type::TEXT),
-        ("color", Type::TEXT),
-        ("mileage_km", Type::INT4),
-        ("factory_power_hp", Type::NUMERIC),
-    ];
-    let mut copy = Copy::into(transaction, "vehicles", &columns).await?;
+    let mut copy = Copy::into(transaction, &VEHICLES).await?;
     for row in &data.vehicles {
         copy.row(&[
             &row.id,
@@ -102,31 +138,7 @@ async fn vehicles(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), D
 }
 
 async fn inspections(transaction: &Transaction<'_>, data: &Dataset, now: DateTime<Utc>) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("report_number", Type::TEXT),
-        ("organization_id", Type::UUID),
-        ("branch_id", Type::UUID),
-        ("vehicle_id", Type::UUID),
-        ("status", Type::TEXT),
-        ("plate", Type::TEXT),
-        ("package_name", Type::TEXT),
-        ("package_base_price", Type::NUMERIC),
-        ("base_price", Type::NUMERIC),
-        ("discount_percent", Type::NUMERIC),
-        ("discount_name", Type::TEXT),
-        ("final_price", Type::NUMERIC),
-        ("payment_type", Type::TEXT),
-        ("snapshot_vin", Type::TEXT),
-        ("snapshot_mileage_km", Type::INT4),
-        ("summary", Type::TEXT),
-        ("recommendation", Type::TEXT),
-        ("overall_score", Type::INT4),
-        ("public_slug", Type::TEXT),
-        ("published_at", Type::TIMESTAMPTZ),
-        ("created_at", Type::TIMESTAMPTZ),
-    ];
-    let mut copy = Copy::into(transaction, "inspections", &columns).await?;
+    let mut copy = Copy::into(transaction, &INSPECTIONS).await?;
     for row in &data.inspections {
         let branch = &data.branches[row.branch];
         let vehicle = &data.vehicles[row.vehicle];
@@ -160,13 +172,7 @@ async fn inspections(transaction: &Transaction<'_>, data: &Dataset, now: DateTim
 }
 
 async fn forms(transaction: &Transaction<'_>, data: &Dataset, now: DateTime<Utc>) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("inspection_id", Type::UUID),
-        ("template_id", Type::UUID),
-        ("general_note", Type::TEXT),
-    ];
-    let mut copy = Copy::into(transaction, "inspection_forms", &columns).await?;
+    let mut copy = Copy::into(transaction, &FORMS).await?;
     for inspection in &data.inspections {
         for row in &inspection.forms {
             copy.row(&[&row.id, &inspection.id, &row.template, &row.general_note])
@@ -174,18 +180,7 @@ async fn forms(transaction: &Transaction<'_>, data: &Dataset, now: DateTime<Utc>
         }
     }
     copy.finish().await?;
-    let columns = [
-        ("inspection_form_id", Type::UUID),
-        ("point_id", Type::UUID),
-        ("status_code", Type::TEXT),
-        ("status_label", Type::TEXT),
-        ("severity", Type::TEXT),
-        ("numeric_value", Type::NUMERIC),
-        ("note", Type::TEXT),
-        ("written_by", Type::TEXT),
-        ("written_at", Type::TIMESTAMPTZ),
-    ];
-    let mut copy = Copy::into(transaction, "inspection_form_answers", &columns).await?;
+    let mut copy = Copy::into(transaction, &ANSWERS).await?;
     for inspection in &data.inspections {
         let written_at = created_at(inspection, now);
         for (form, row) in inspection
@@ -216,21 +211,7 @@ async fn photos(
     sizes: &[i64],
     now: DateTime<Utc>,
 ) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("inspection_id", Type::UUID),
-        ("position", Type::INT4),
-        ("kind", Type::TEXT),
-        ("point_code", Type::TEXT),
-        ("caption", Type::TEXT),
-        ("object_key", Type::TEXT),
-        ("thumb_object_key", Type::TEXT),
-        ("mime_type", Type::TEXT),
-        ("size_bytes", Type::INT8),
-        ("show_in_report", Type::BOOL),
-        ("created_at", Type::TIMESTAMPTZ),
-    ];
-    let mut copy = Copy::into(transaction, "photos", &columns).await?;
+    let mut copy = Copy::into(transaction, &PHOTOS).await?;
     for inspection in &data.inspections {
         let taken_at = created_at(inspection, now);
         for (index, row) in inspection.photos.iter().enumerate() {

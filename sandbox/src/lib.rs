@@ -16,8 +16,6 @@ pub mod random;
 mod run;
 pub mod scenarios;
 mod stored;
-#[cfg(test)]
-mod tests;
 
 pub use run::run;
 
@@ -45,6 +43,8 @@ static DATA: LazyLock<Dataset> = LazyLock::new(|| generate::dataset(generate::SE
 const SEED_LOCK: i64 = 0x5341_4e44_424f_5831;
 /// How long one visit to the database may take: the disk may be slow, and nobody waits for an answer.
 const DATABASE: Duration = Duration::from_secs(60);
+/// How long making all rows may take.
+const SEEDING: Duration = Duration::from_secs(600);
 /// How often [`keep_open`] moves the open reports.
 const REFRESH_EVERY: Duration = Duration::from_secs(10 * 60);
 
@@ -53,6 +53,8 @@ partner_api::statement! {
     ORGANIZATIONS = "SELECT id FROM organizations";
     /// Waits for another sandbox that makes rows.
     LOCK = "SELECT pg_advisory_xact_lock($1)";
+    /// Tells the planner of the rows.
+    ANALYZE = "ANALYZE";
     /// Moves open reports, and those that just are no longer, to their ages before now.
     REOPEN = "UPDATE inspections SET created_at = now() - make_interval(secs => o.age) \
               FROM unnest($1::uuid[], $2::bigint[]) AS o (id, age) \
@@ -193,15 +195,18 @@ async fn insert_rows(
     key_prefix: &str,
 ) -> Result<(), SandboxError> {
     let step = Step::begin("Inserting rows", 3);
-    let mut client = pool.get().await.map_err(DbError::from)?;
-    let transaction = client.transaction().await?;
+    let client = Connection::take(pool, SEEDING).await?;
     // A slow disk may take longer than a request may.
-    transaction
-        .batch_execute("SET LOCAL statement_timeout = '120s'; SET LOCAL lock_timeout = '120s'")
-        .await?;
-    transaction.execute(LOCK.sql(), &[&SEED_LOCK]).await?;
-    if !transaction.query(ORGANIZATIONS.sql(), &[]).await?.is_empty() {
+    let transaction = client
+        .transaction()
+        .statement_timeout(SEEDING / 5)
+        .lock_timeout(SEEDING / 5);
+    let lock = transaction.prepare(LOCK).await?;
+    let organizations = transaction.prepare(ORGANIZATIONS).await?;
+    transaction.execute(&lock, &[&SEED_LOCK]).await?;
+    if !transaction.query(&organizations, &[]).await?.is_empty() {
         // Another sandbox was faster.
+        transaction.rollback().await?;
         step.finish();
         return Ok(());
     }
@@ -212,7 +217,7 @@ async fn insert_rows(
     step.advance();
     transaction.commit().await?;
     // The planner knows nothing of rows that came a moment ago.
-    client.batch_execute("ANALYZE").await?;
+    client.execute(ANALYZE, &[]).await?;
     step.advance();
     step.finish();
     Ok(())

@@ -1,8 +1,8 @@
 //! The sandbox's four partners, their keys and what they are granted.
 
-use deadpool_postgres::Transaction;
 use partner_api::db::DbError;
 use partner_api::db::connection::Connection;
+use partner_api::db::transaction::Transaction;
 use partner_api::secrets::{MasterKey, new_key};
 use partner_api_signing::Environment;
 use uuid::Uuid;
@@ -80,19 +80,18 @@ pub async fn insert(
     master_key: &MasterKey,
     key_prefix: &str,
 ) -> Result<(Uuid, String), SandboxError> {
+    let partner = transaction.prepare(PARTNER).await?;
+    let key = transaction.prepare(KEY).await?;
     let mut sender = (Uuid::nil(), String::new());
     for spec in &PARTNERS {
         let id = Uuid::now_v7();
         let (key_id, secret) = new_key(key_prefix, Environment::Test)?;
         let (nonce, ciphertext) = master_key.seal(key_id.as_str(), &secret)?;
-        transaction
-            .execute(PARTNER.sql(), &[&id, &spec.name])
-            .await
-            .map_err(DbError::from)?;
+        transaction.execute(&partner, &[&id, &spec.name]).await?;
         let environment = Environment::Test.as_str();
         transaction
             .execute(
-                KEY.sql(),
+                &key,
                 &[
                     &key_id.as_str(),
                     &id,
@@ -103,8 +102,7 @@ pub async fn insert(
                     &spec.rate_limit,
                 ],
             )
-            .await
-            .map_err(DbError::from)?;
+            .await?;
         for (organization, codes) in spec.grants {
             grant(transaction, data, id, *organization, *codes).await?;
         }
@@ -122,9 +120,11 @@ async fn grant(
     organization: usize,
     codes: Option<&[&str]>,
 ) -> Result<(), DbError> {
+    let grant = transaction.prepare(GRANT).await?;
+    let grant_branch = transaction.prepare(BRANCH).await?;
     let organization_id = data.organizations[organization].id;
     transaction
-        .execute(GRANT.sql(), &[&partner, &organization_id, &codes.is_none()])
+        .execute(&grant, &[&partner, &organization_id, &codes.is_none()])
         .await?;
     for branch in data
         .branches
@@ -133,7 +133,7 @@ async fn grant(
     {
         if codes.is_some_and(|codes| codes.contains(&branch.code)) {
             transaction
-                .execute(BRANCH.sql(), &[&partner, &organization_id, &branch.id])
+                .execute(&grant_branch, &[&partner, &organization_id, &branch.id])
                 .await?;
         }
     }

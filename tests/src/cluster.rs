@@ -174,6 +174,11 @@ impl Database {
         Self::copy_of(SCHEMA).await
     }
 
+    /// Without even the schema.
+    pub async fn empty() -> Self {
+        Self::copy_of("template0").await
+    }
+
     async fn copy_of(template: &str) -> Self {
         let maintenance = maintenance().await;
         let name = format!("t_{}", Uuid::now_v7().simple());

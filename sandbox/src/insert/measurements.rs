@@ -1,13 +1,21 @@
 //! Measurements with their points.
 
-use deadpool_postgres::Transaction;
 use partner_api::db::DbError;
+use partner_api::db::transaction::Transaction;
 use sha2::{Digest as _, Sha256};
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::Copy;
 use crate::data::Dataset;
+
+copied! {
+    MEASUREMENTS = "measurements", [
+        "id" UUID, "partner_id" UUID, "key_id" TEXT, "organization_id" UUID, "branch_id" UUID, "plate" TEXT,
+        "external_id" TEXT, "device_serial" TEXT, "measured_at" TIMESTAMPTZ, "received_at" TIMESTAMPTZ,
+        "raw" BYTEA, "raw_sha256" BYTEA, "status" TEXT, "inspection_id" UUID, "settled_at" TIMESTAMPTZ,
+        "settled_by" TEXT, "point_codes" TEXT_ARRAY, "point_texts" TEXT_ARRAY, "point_outcomes" TEXT_ARRAY,
+    ];
+}
 
 /// The measurements, as sent by one partner's key.
 pub async fn measurements(
@@ -16,28 +24,7 @@ pub async fn measurements(
     partner: Uuid,
     key_id: &str,
 ) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("partner_id", Type::UUID),
-        ("key_id", Type::TEXT),
-        ("organization_id", Type::UUID),
-        ("branch_id", Type::UUID),
-        ("plate", Type::TEXT),
-        ("external_id", Type::TEXT),
-        ("device_serial", Type::TEXT),
-        ("measured_at", Type::TIMESTAMPTZ),
-        ("received_at", Type::TIMESTAMPTZ),
-        ("raw", Type::BYTEA),
-        ("raw_sha256", Type::BYTEA),
-        ("status", Type::TEXT),
-        ("inspection_id", Type::UUID),
-        ("settled_at", Type::TIMESTAMPTZ),
-        ("settled_by", Type::TEXT),
-        ("point_codes", Type::TEXT_ARRAY),
-        ("point_texts", Type::TEXT_ARRAY),
-        ("point_outcomes", Type::TEXT_ARRAY),
-    ];
-    let mut copy = Copy::into(transaction, "measurements", &columns).await?;
+    let mut copy = Copy::into(transaction, &MEASUREMENTS).await?;
     for row in &data.measurements {
         let branch = &data.branches[row.branch];
         let digest = Sha256::digest(&row.raw).to_vec();

@@ -1,38 +1,41 @@
 //! Tenants: organisations, branches, templates and thresholds.
 
-use deadpool_postgres::Transaction;
 use partner_api::db::DbError;
+use partner_api::db::transaction::Transaction;
 use partner_api::rules::branch_code;
-use tokio_postgres::types::Type;
 
 use super::{Copy, position};
 use crate::data::Dataset;
 
-pub(super) async fn organizations_and_branches(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("slug", Type::TEXT),
-        ("name", Type::TEXT),
-        ("pii_mode", Type::TEXT),
-        ("created_at", Type::TIMESTAMPTZ),
+copied! {
+    ORGANIZATIONS = "organizations", [
+        "id" UUID, "slug" TEXT, "name" TEXT, "pii_mode" TEXT, "created_at" TIMESTAMPTZ,
     ];
-    let mut copy = Copy::into(transaction, "organizations", &columns).await?;
+    BRANCHES = "branches", [
+        "id" UUID, "organization_id" UUID, "code" TEXT, "code_folded" TEXT, "name" TEXT, "city" TEXT,
+        "district" TEXT, "is_active" BOOL,
+    ];
+    TEMPLATES = "form_templates", [
+        "id" UUID, "organization_id" UUID, "code" TEXT, "name" TEXT, "score_category" TEXT, "position" INT4,
+        "is_test_line" BOOL,
+    ];
+    POINTS = "form_template_points", [
+        "id" UUID, "template_id" UUID, "code" TEXT, "name" TEXT, "unit" TEXT, "position" INT4,
+    ];
+    THRESHOLDS = "thresholds", [
+        "organization_id" UUID, "point_code" TEXT, "good_min" NUMERIC, "good_max" NUMERIC,
+        "borderline_min" NUMERIC, "borderline_max" NUMERIC,
+    ];
+}
+
+pub(super) async fn organizations_and_branches(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
+    let mut copy = Copy::into(transaction, &ORGANIZATIONS).await?;
     for row in &data.organizations {
         copy.row(&[&row.id, &row.slug, &row.name, &row.pii_mode, &row.created_at])
             .await?;
     }
     copy.finish().await?;
-    let columns = [
-        ("id", Type::UUID),
-        ("organization_id", Type::UUID),
-        ("code", Type::TEXT),
-        ("code_folded", Type::TEXT),
-        ("name", Type::TEXT),
-        ("city", Type::TEXT),
-        ("district", Type::TEXT),
-        ("is_active", Type::BOOL),
-    ];
-    let mut copy = Copy::into(transaction, "branches", &columns).await?;
+    let mut copy = Copy::into(transaction, &BRANCHES).await?;
     for row in &data.branches {
         let organization = data.organizations[row.organization].id;
         let folded = branch_code::folded(row.code);
@@ -52,16 +55,7 @@ pub(super) async fn organizations_and_branches(transaction: &Transaction<'_>, da
 }
 
 pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {
-    let columns = [
-        ("id", Type::UUID),
-        ("organization_id", Type::UUID),
-        ("code", Type::TEXT),
-        ("name", Type::TEXT),
-        ("score_category", Type::TEXT),
-        ("position", Type::INT4),
-        ("is_test_line", Type::BOOL),
-    ];
-    let mut copy = Copy::into(transaction, "form_templates", &columns).await?;
+    let mut copy = Copy::into(transaction, &TEMPLATES).await?;
     for (index, row) in data.templates.iter().enumerate() {
         let organization = data.organizations[row.organization].id;
         let place = position(index);
@@ -77,15 +71,7 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
         .await?;
     }
     copy.finish().await?;
-    let columns = [
-        ("id", Type::UUID),
-        ("template_id", Type::UUID),
-        ("code", Type::TEXT),
-        ("name", Type::TEXT),
-        ("unit", Type::TEXT),
-        ("position", Type::INT4),
-    ];
-    let mut copy = Copy::into(transaction, "form_template_points", &columns).await?;
+    let mut copy = Copy::into(transaction, &POINTS).await?;
     for template in &data.templates {
         for (index, row) in template.points.iter().enumerate() {
             copy.row(&[&row.id, &template.id, &row.code, &row.name, &row.unit, &position(index)])
@@ -93,15 +79,7 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
         }
     }
     copy.finish().await?;
-    let columns = [
-        ("organization_id", Type::UUID),
-        ("point_code", Type::TEXT),
-        ("good_min", Type::NUMERIC),
-        ("good_max", Type::NUMERIC),
-        ("borderline_min", Type::NUMERIC),
-        ("borderline_max", Type::NUMERIC),
-    ];
-    let mut copy = Copy::into(transaction, "thresholds", &columns).await?;
+    let mut copy = Copy::into(transaction, &THRESHOLDS).await?;
     for row in &data.thresholds {
         let organization = data.organizations[row.organization].id;
         let bounds = (&row.good_min, &row.good_max, &row.borderline_min, &row.borderline_max);

@@ -17,6 +17,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::DbError;
 use super::pool::POOL_WAIT;
 use super::statement::Statement;
+use super::transaction::{Prepared, Transaction};
 
 /// The time that one request may spend waiting for the database, the wait for a connection included: with what else a
 /// request takes, every answer is there within 2 s.
@@ -145,19 +146,49 @@ impl Connection {
         .await
     }
 
-    /// Does `work`, and notes whether it came to an end.
-    async fn finish<T>(
+    /// A transaction, which is not begun yet.
+    pub fn transaction(&self) -> Transaction<'_> {
+        Transaction::new(self)
+    }
+
+    /// Prepares a statement, unless this connection has it.
+    pub(super) async fn prepare(&self, statement: &'static Statement) -> Result<Prepared, DbError> {
+        self.finish(async |client| client.prepare_cached(statement.sql()).await)
+            .await
+            .map(Prepared)
+    }
+
+    /// Executes words that are no statement of the registry: those that begin and end a transaction.
+    pub(super) async fn batch(&self, words: &str) -> Result<(), DbError> {
+        self.finish(async |client| client.batch_execute(words).await).await
+    }
+
+    /// Does `work`, and notes whether it came to an end: unless it is done, or was refused, nobody knows what state the
+    /// connection is in.
+    pub(super) async fn finish<T>(
         &self,
         work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, DbError> {
         let Some(object) = &self.object else {
             return Err(DbError::TimedOut);
         };
-        self.unfinished.fetch_add(1, Ordering::Relaxed);
+        self.leave_unfinished();
         let done = tokio::time::timeout_at(self.deadline, work(object)).await;
-        let done = done.map_err(|_| DbError::TimedOut)?;
+        let done = done.map_err(|_| DbError::TimedOut)?.map_err(DbError::from);
+        if done.as_ref().err().is_none_or(|error| error.refusal().is_some()) {
+            self.note_finished();
+        }
+        done
+    }
+
+    /// Notes that something has begun which must come to an end before the connection may be pooled.
+    pub(super) fn leave_unfinished(&self) {
+        self.unfinished.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that it has.
+    pub(super) fn note_finished(&self) {
         self.unfinished.fetch_sub(1, Ordering::Relaxed);
-        Ok(done?)
     }
 }
 

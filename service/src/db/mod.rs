@@ -18,6 +18,7 @@ pub mod pool;
 pub mod renderings;
 pub mod statement;
 pub mod thresholds;
+pub mod transaction;
 
 /// Why a query could not be answered.
 #[derive(Debug, Error)]

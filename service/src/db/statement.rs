@@ -1,11 +1,10 @@
 //! Statements, and the registry of all of them.
 //!
-//! A [`Connection`](super::connection::Connection) executes nothing but a [`Statement`], and [`statement!`](crate::statement)
-//! makes them: whatever an endpoint can execute is in [`STATEMENTS`], where a test prepares it against the migrated schema.
+//! A [`Connection`](super::connection::Connection) and its transactions execute nothing but a [`Statement`], and
+//! [`statement!`](crate::statement) makes them: whatever can be executed is in [`STATEMENTS`], where a test prepares it against the migrated schema.
 //!
-//! What needs a transaction (`measurements`), its own session (`admission::nonces`) or COPY (the sandbox) holds a client of
-//! the driver's and sends it registered texts. Outside of the registry are only migrations, the partitions' DDL, and the
-//! words that begin and end a transaction.
+//! Outside of the registry are only migrations, the partitions' DDL (`admission::nonces`, which holds a session of its own),
+//! and the words that begin and end a [`Transaction`](super::transaction::Transaction).
 
 /// A statement's text, under a name.
 #[derive(Debug)]

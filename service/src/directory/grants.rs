@@ -16,7 +16,26 @@ pub struct Partner {
 }
 
 /// The organisations and branches that are open to a partner (REP-2): in this form they are parameters of every statement
-/// that a partner's request reads with. No branch belongs to one of the whole organisations.
+/// that a partner's request reads with. No branch belongs to one of the whole organisations, and each has its own beside it:
+/// nobody adds one later.
+///
+/// ```compile_fail,E0616
+/// fn widened(mut grants: partner_api::directory::Grants, organization: uuid::Uuid) -> partner_api::directory::Grants {
+///     grants.whole.push(organization);
+///     grants
+/// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// use partner_api::directory::Grants;
+/// let of_no_organization = Grants { branches: vec![uuid::Uuid::nil()], ..Grants::default() };
+/// ```
+///
+/// ```compile_fail,E0308
+/// async fn without_grants(client: &partner_api::db::connection::Connection, organizations: &[uuid::Uuid]) {
+///     let _ = partner_api::db::organizations::list(client, organizations).await;
+/// }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     whole: Vec<Uuid>,

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::queue::{CROWD, GATHER};
-use super::{
-    Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, hand_back, packages, unless_it_panics,
-    within,
-};
+use super::{Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, packages, unless_it_panics};
 use crate::db::DbError;
 use crate::db::measurements::{self, Verdict};
 
@@ -45,10 +42,8 @@ async fn record(shared: &Shared, batch: Vec<WaitingPackage>) {
 }
 
 async fn attempt(shared: &Shared, batch: &[WaitingPackage]) -> Result<Vec<Result<Verdict, DbError>>, RecordError> {
-    let (client, until) = connect(&shared.pool).await?;
-    let outcome = within(until, measurements::record(&client, &packages(batch))).await;
-    hand_back(client, &outcome);
-    outcome
+    let client = connect(&shared.pool).await?;
+    Ok(measurements::record(&client, &packages(batch)).await?)
 }
 
 fn hand_on(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Verdict, DbError>>) {

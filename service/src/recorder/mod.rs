@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Pool;
 use futures::FutureExt;
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -31,6 +31,7 @@ use self::budget::{Budget, Held};
 use self::queue::Queue;
 use self::reports::Reports;
 use crate::db::DbError;
+use crate::db::connection::Connection;
 use crate::db::measurements::{Applied, Lock, Package, Replay};
 use crate::db::pool::PoolSettings;
 
@@ -193,26 +194,9 @@ impl Drop for Recorder {
     }
 }
 
-/// A connection, and until when the attempt with it may take.
-async fn connect(pool: &Pool) -> Result<(Object, Instant), RecordError> {
-    let until = Instant::now() + ATTEMPT_WITHIN;
-    Ok((within(until, async { Ok(pool.get().await?) }).await?, until))
-}
-
-async fn within<T>(until: Instant, work: impl Future<Output = Result<T, DbError>>) -> Result<T, RecordError> {
-    match tokio::time::timeout_at(until, work).await {
-        Ok(outcome) => Ok(outcome?),
-        Err(_) => Err(RecordError::Overdue(ATTEMPT_WITHIN)),
-    }
-}
-
-/// Unless the work is done, or was refused, nobody knows what state the connection is in: it is closed.
-fn hand_back<T>(client: Object, outcome: &Result<T, RecordError>) {
-    if let Err(error) = outcome
-        && error.refusal().is_none()
-    {
-        drop(Object::take(client));
-    }
+/// A connection for one attempt.
+async fn connect(pool: &Pool) -> Result<Connection, DbError> {
+    Connection::take(pool, ATTEMPT_WITHIN).await
 }
 
 /// Does a piece of the work of a task that must go on whatever becomes of it; false when it panicked. What the piece had at

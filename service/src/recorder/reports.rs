@@ -14,9 +14,7 @@ use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
 use super::queue::{CROWD, GATHER, LARGEST_BATCH, LARGEST_BYTES};
-use super::{
-    Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, hand_back, packages, unless_it_panics, within,
-};
+use super::{Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, packages, unless_it_panics};
 use crate::db::measurements::{self, Lock, ReportOutcome, Target};
 
 /// Rounds at a time: one, so that a round has all that came during the one before.
@@ -384,7 +382,7 @@ async fn attempt(
     lock: Lock,
     batches: &[(Target, Vec<WaitingPackage>)],
 ) -> Result<Vec<ReportOutcome>, RecordError> {
-    let (client, until) = connect(&shared.pool).await?;
+    let client = connect(&shared.pool).await?;
     let reports: Vec<measurements::ReportPackages<'_>> = batches
         .iter()
         .map(|(target, batch)| measurements::ReportPackages {
@@ -392,7 +390,5 @@ async fn attempt(
             packages: packages(batch),
         })
         .collect();
-    let outcome = within(until, measurements::record_applied(&client, lock, &reports)).await;
-    hand_back(client, &outcome);
-    outcome
+    Ok(measurements::record_applied(&client, lock, &reports).await?)
 }

@@ -1,5 +1,8 @@
 //! Which branch a code finds, and which report a plate.
 
+use std::time::Duration;
+
+use partner_api::db::connection::Connection;
 use partner_api::db::measurements::{self, Package, Target, Verdict};
 use partner_api::recorder::Outcome;
 use uuid::Uuid;
@@ -128,13 +131,18 @@ async fn exactly_24_hours_is_within_the_window() {
     let world = World::new().await;
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
     let package = world.package(PLATE, None, &[("SLIP_FRONT", "1")]);
-    let mut client = world.client().await;
-    // now() stands still in a transaction.
+    // One session, so that what it has begun is still open when it is taken again.
+    let session = world.session();
     for (age, is_matched) in [("24 hours", true), ("24 hours 1 microsecond", false)] {
-        let transaction = client.transaction().await.unwrap();
+        let client = session.get().await.unwrap();
+        // now() stands still in a transaction.
+        client.batch_execute("BEGIN").await.unwrap();
         let sql = "UPDATE inspections SET created_at = now() - $2::text::interval WHERE id = $1";
-        transaction.execute(sql, &[&report, &age]).await.unwrap();
-        let verdicts = measurements::record(&transaction, &[&package]).await.unwrap();
+        client.execute(sql, &[&report, &age]).await.unwrap();
+        drop(client);
+        let db = Connection::take(&session, Duration::from_secs(60)).await.unwrap();
+        let verdicts = measurements::record(&db, &[&package]).await.unwrap();
+        drop(db);
         let verdicts: Vec<Verdict> = verdicts.into_iter().map(Result::unwrap).collect();
         let target = Target {
             inspection_id: report,
@@ -147,7 +155,8 @@ async fn exactly_24_hours_is_within_the_window() {
             Verdict::Recorded
         };
         assert_eq!(verdicts, [expected], "{age}");
-        transaction.rollback().await.unwrap();
+        let client = session.get().await.unwrap();
+        client.batch_execute("ROLLBACK").await.unwrap();
     }
 }
 

@@ -48,16 +48,13 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     let closed = world.report(PLATE, "IN_REVIEW", "1 hour", None).await;
     let client = world.client().await;
     for unfit in [wrong, closed, Uuid::now_v7()] {
-        assert_eq!(measurements::apply(&client, id, unfit, "Ayşe").await.unwrap(), None);
+        assert_eq!(world.click(id, unfit).await, None);
     }
-    let applied = measurements::apply(&client, id, report, "Ayşe").await.unwrap().unwrap();
+    let applied = world.click(id, report).await.unwrap();
     assert_eq!(applied.applied, ["SLIP_FRONT"]);
-    assert_eq!(
-        measurements::apply(&client, id, report, "Ayşe").await.unwrap(),
-        None,
-        "it waits no more"
-    );
-    assert!(!measurements::discard(&client, id, "Ayşe").await.unwrap());
+    assert_eq!(world.click(id, report).await, None, "it waits no more");
+    let db = world.db().await;
+    assert!(!measurements::discard(&db, id, "Ayşe").await.unwrap());
     let skipped = vec![skipped("ABS", SkipReason::UnknownPoint)];
     let replay = replay_of(world.submit(package.clone()).await);
     assert_eq!(
@@ -84,7 +81,7 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     let Outcome::Recorded { id, applied: None } = world.submit(ignored.clone()).await else {
         panic!("pending expected")
     };
-    assert!(measurements::discard(&client, id, "Ayşe").await.unwrap());
+    assert!(measurements::discard(&db, id, "Ayşe").await.unwrap());
     let replay = replay_of(world.submit(ignored).await);
     assert_eq!(
         (replay.id, replay.status, replay.inspection_id),

@@ -1,7 +1,7 @@
 //! Of two device values the one measured later stands, whenever it is delivered.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use partner_api::db::measurements::{self, Applied, Package, SkipReason};
+use partner_api::db::measurements::{Applied, Package, SkipReason};
 use partner_api::recorder::Outcome;
 use uuid::Uuid;
 
@@ -91,8 +91,7 @@ async fn what_waited_for_an_inspectors_click_does_not_replace_what_was_measured_
     world
         .submit(measured(&world, 10, "direct", &[("SLIP_FRONT", "2")]))
         .await;
-    let client = world.client().await;
-    let click = async |id| measurements::apply(&client, id, report, "Ayşe").await.unwrap().unwrap();
+    let click = async |id| world.click(id, report).await.unwrap();
     let superseded = vec![skipped("SLIP_FRONT", SkipReason::Superseded)];
     assert_eq!(click(older).await.skipped, superseded);
     assert_eq!(

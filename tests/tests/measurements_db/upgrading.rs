@@ -1,6 +1,6 @@
 //! Beside a version of the service that keeps points in rows of their own.
 
-use partner_api::db::measurements::{self, SkipReason, Status};
+use partner_api::db::measurements::{SkipReason, Status};
 use uuid::Uuid;
 
 use crate::world::{OPEN, PLATE, World, replay_of, skipped};
@@ -67,8 +67,7 @@ async fn what_it_left_waiting_is_applied_with_its_points() {
     let replay = replay_of(world.submit(world.package(PLATE, Some("old"), &[("ABS", "1")])).await);
     assert_eq!((replay.status, replay.skipped.len()), (Status::Pending, 0));
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
-    let client = world.client().await;
-    let applied = measurements::apply(&client, id, report, "Ayşe").await.unwrap().unwrap();
+    let applied = world.click(id, report).await.unwrap();
     assert_eq!(applied.applied, ["SLIP_FRONT"]);
     assert_eq!(world.answers(report).await["SLIP_FRONT"].1.to_string(), "-1.40");
     let replay = replay_of(world.submit(world.package(PLATE, Some("old"), &[("ABS", "1")])).await);
@@ -85,12 +84,7 @@ async fn it_does_not_settle_what_it_sees_no_points_of() {
     let refused = client.execute(settle, &[&id, &report]).await.unwrap_err();
     let constraint = refused.as_db_error().and_then(|error| error.constraint());
     assert_eq!(constraint, Some("measurements_points"));
-    assert!(
-        measurements::apply(&client, id, report, "Ayşe")
-            .await
-            .unwrap()
-            .is_some()
-    );
+    assert!(world.click(id, report).await.is_some());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, Object, Pool};
 use partner_api::db::connection::Connection;
-use partner_api::db::measurements::{Applied, Package, Point, Replay, SkipReason, Skipped};
+use partner_api::db::measurements::{self, Applied, Package, Point, Replay, SkipReason, Skipped};
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::db::thresholds;
 use partner_api::recorder::{self, Outcome, Recorder};
@@ -40,10 +40,7 @@ pub struct World {
 impl World {
     pub async fn new() -> Self {
         let database = Database::without_rows().await;
-        let pool = Pool::builder(Manager::new(database.config(), NoTls))
-            .max_size(8)
-            .build()
-            .unwrap();
+        let pool = sessions(&database, 8);
         let client = pool.get().await.unwrap();
         let (partner, template) = (partner(&client, "maker").await, Uuid::now_v7());
         for key in ["first", "second"] {
@@ -85,6 +82,22 @@ impl World {
 
     pub async fn client(&self) -> Object {
         self.pool.get().await.unwrap()
+    }
+
+    /// A pool of one session.
+    pub fn session(&self) -> Pool {
+        sessions(&self.database, 1)
+    }
+
+    /// An inspector's click that applies a waiting measurement to a report.
+    pub async fn click(&self, measurement: Uuid, report: Uuid) -> Option<Applied> {
+        let db = self.db().await;
+        let transaction = db.transaction();
+        let applied = measurements::apply(&transaction, measurement, report, "Ayşe")
+            .await
+            .unwrap();
+        transaction.commit().await.unwrap();
+        applied
     }
 
     pub async fn add_point(&self, code: &str) {
@@ -205,6 +218,13 @@ impl World {
             .await
             .expect("nobody waits for a lock");
     }
+}
+
+fn sessions(database: &Database, count: usize) -> Pool {
+    Pool::builder(Manager::new(database.config(), NoTls))
+        .max_size(count)
+        .build()
+        .unwrap()
 }
 
 fn recorder(database: &Database) -> Recorder {

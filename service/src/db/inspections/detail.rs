@@ -35,7 +35,25 @@ statement! {
 );
 }
 
-/// The PDF of a report that a partner sees, which may be missing or stale: its key is only had while neither is so.
+/// The PDF of a report that a partner sees, which may be missing or stale: its key is only had while neither is so. Only the
+/// statement that asks for the grants makes one, and nobody else's wish has a report rendered:
+///
+/// ```compile_fail,E0451
+/// use partner_api::db::inspections::Pdf;
+/// let forged = Pdf { report: uuid::Uuid::nil(), object_key: None, fingerprint: String::new() };
+/// ```
+///
+/// ```compile_fail,E0616
+/// fn stale_key(pdf: &partner_api::db::inspections::Pdf) -> Option<&str> {
+///     pdf.object_key.as_deref()
+/// }
+/// ```
+///
+/// ```compile_fail,E0308
+/// async fn any_report(client: &partner_api::db::connection::Connection) {
+///     let _ = partner_api::db::renderings::ask(client, &uuid::Uuid::nil()).await;
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdf {
     report: Uuid,

@@ -1,7 +1,8 @@
 //! Measurements into a report: new ones as they arrive, and a waiting one by an inspector's click.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
-use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -9,6 +10,8 @@ use super::record::{PackageColumns, Target};
 use super::report::{Locked, Report, Statements};
 use super::{Applied, Package, Point, array_text, unexpected};
 use crate::db::DbError;
+use crate::db::connection::Connection;
+use crate::db::transaction::Transaction;
 use crate::rules::newer::Moment;
 use crate::statement;
 
@@ -92,10 +95,10 @@ pub enum Lock {
 }
 
 impl Lock {
-    fn begin(self) -> &'static str {
+    fn timeout(self) -> Duration {
         match self {
-            Lock::Free => "BEGIN; SET LOCAL lock_timeout = '10ms'",
-            Lock::InTurn => "BEGIN; SET LOCAL lock_timeout = '100ms'",
+            Lock::Free => Duration::from_millis(10),
+            Lock::InTurn => Duration::from_millis(100),
         }
     }
 }
@@ -103,28 +106,23 @@ impl Lock {
 /// Records packages and applies them to their reports, in one transaction of its own and two round trips; what became of
 /// each report's, in their order.
 ///
-/// The reports are locked before anything is written. No two of the packages have one external id. The connection is in a
-/// transaction during the call only, unless the error is one of the connection: then it must not be used again.
+/// The reports are locked before anything is written. No two of the packages have one external id.
 ///
 /// # Errors
 /// What the database says. Of what it answers nothing was recorded: `lock_not_available` where something is locked for longer
 /// than [`Lock`] says, `unique_violation` where an external id is recording. An error of the connection says nothing about the outcome.
-pub async fn record_applied<C: GenericClient>(
-    client: &C,
+pub async fn record_applied(
+    client: &Connection,
     lock: Lock,
     reports: &[ReportPackages<'_>],
 ) -> Result<Vec<ReportOutcome>, DbError> {
-    let statements = Statements::prepare(client).await?;
-    let record = client.prepare_cached(RECORD_APPLIED.sql()).await?;
-    // Sent together, and worked off in this order.
-    let (begun, locked) = futures::join!(
-        client.batch_execute(lock.begin()),
-        locked(&statements, client, lock, reports)
-    );
-    let locked = match begun.map_err(DbError::from).and(locked) {
+    let transaction = client.transaction().lock_timeout(lock.timeout());
+    let statements = Statements::prepare(&transaction).await?;
+    let record = transaction.prepare(RECORD_APPLIED).await?;
+    let locked = match locked(&statements, &transaction, lock, reports).await {
         Ok(locked) => locked,
         Err(error) => {
-            client.batch_execute("ROLLBACK").await?;
+            transaction.rollback().await?;
             return Err(error);
         }
     };
@@ -140,7 +138,7 @@ pub async fn record_applied<C: GenericClient>(
         })
         .collect();
     if recording.packages.is_empty() {
-        client.batch_execute("ROLLBACK").await?;
+        transaction.rollback().await?;
         return Ok(outcomes);
     }
     let columns = PackageColumns::of(&recording.packages);
@@ -158,11 +156,11 @@ pub async fn record_applied<C: GenericClient>(
         &recording.texts,
         &recording.outcomes,
     ];
-    // Behind a statement that failed, this COMMIT is a ROLLBACK.
+    // Sent together, and worked off in this order.
     let (recorded, written, committed) = futures::join!(
-        client.execute(&record, &parameters),
-        statements.write_answers(client, &recording.reports),
-        client.batch_execute("COMMIT"),
+        transaction.execute(&record, &parameters),
+        statements.write_answers(&transaction, &recording.reports),
+        transaction.commit(),
     );
     let recorded = recorded?;
     written?;
@@ -176,20 +174,20 @@ pub async fn record_applied<C: GenericClient>(
     Ok(outcomes)
 }
 
-async fn locked<C: GenericClient>(
+async fn locked(
     statements: &Statements,
-    client: &C,
+    transaction: &Transaction<'_>,
     lock: Lock,
     reports: &[ReportPackages<'_>],
 ) -> Result<Vec<Locked>, DbError> {
     match (lock, reports) {
-        (Lock::InTurn, [one]) => Ok(vec![match statements.lock(client, one.target, false).await? {
+        (Lock::InTurn, [one]) => Ok(vec![match statements.lock(transaction, one.target, false).await? {
             Some(report) => Locked::Here(report),
             None => Locked::NotOpen,
         }]),
         _ => {
             let targets: Vec<&Target> = reports.iter().map(|report| report.target).collect();
-            statements.lock_free(client, &targets).await
+            statements.lock_free(transaction, &targets).await
         }
     }
 }
@@ -238,15 +236,15 @@ impl<'p> Recording<'p> {
 /// has changed then.
 ///
 /// # Errors
-/// What the database says. Call it inside a transaction, and roll that back after an error.
-pub async fn apply<C: GenericClient>(
-    client: &C,
+/// What the database says; the transaction must not be committed then.
+pub async fn apply(
+    transaction: &Transaction<'_>,
     measurement_id: Uuid,
     inspection_id: Uuid,
     by: &str,
 ) -> Result<Option<Applied>, DbError> {
-    let statement = client.prepare_cached(LOCK_WAITING.sql()).await?;
-    let Some(waiting) = client.query_opt(&statement, &[&measurement_id]).await? else {
+    let lock_waiting = transaction.prepare(LOCK_WAITING).await?;
+    let Some(waiting) = transaction.query_opt(&lock_waiting, &[&measurement_id]).await? else {
         return Ok(None);
     };
     let target = Target {
@@ -267,18 +265,20 @@ pub async fn apply<C: GenericClient>(
         .zip(texts)
         .map(|((code, value), text)| Point { code, value, text })
         .collect();
-    let statements = Statements::prepare(client).await?;
-    let Some(mut report) = statements.lock(client, &target, true).await? else {
+    let statements = Statements::prepare(transaction).await?;
+    let Some(mut report) = statements.lock(transaction, &target, true).await? else {
         return Ok(None);
     };
     let decided = report.test_line.take(measurement_id, moment, &points);
-    settle(client, measurement_id, inspection_id, by, &decided.points).await?;
-    statements.write_answers(client, std::slice::from_ref(&report)).await?;
+    settle(transaction, measurement_id, inspection_id, by, &decided.points).await?;
+    statements
+        .write_answers(transaction, std::slice::from_ref(&report))
+        .await?;
     Ok(Some(decided.applied))
 }
 
-async fn settle<C: GenericClient>(
-    client: &C,
+async fn settle(
+    transaction: &Transaction<'_>,
     measurement_id: Uuid,
     inspection_id: Uuid,
     by: &str,
@@ -287,10 +287,10 @@ async fn settle<C: GenericClient>(
     let codes: Vec<&str> = points.iter().map(|(code, ..)| code.as_str()).collect();
     let texts: Vec<&str> = points.iter().map(|(_, text, _)| text.as_str()).collect();
     let outcomes: Vec<&str> = points.iter().map(|(.., outcome)| *outcome).collect();
-    let statement = client.prepare_cached(SETTLE.sql()).await?;
-    let settled = client
+    let settle = transaction.prepare(SETTLE).await?;
+    let settled = transaction
         .execute(
-            &statement,
+            &settle,
             &[&measurement_id, &inspection_id, &by, &codes, &texts, &outcomes],
         )
         .await?;

@@ -11,12 +11,12 @@ mod report;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 pub use self::apply::{Lock, ReportOutcome, ReportPackages, apply, record_applied};
 pub use self::record::{Replay, Target, Verdict, record};
+use super::connection::Connection;
 use super::{DbError, column};
 use crate::rules::plate::Plate;
 use crate::statement;
@@ -108,9 +108,8 @@ pub struct Applied {
 ///
 /// # Errors
 /// What the database says.
-pub async fn discard<C: GenericClient>(client: &C, measurement_id: Uuid, by: &str) -> Result<bool, DbError> {
-    let statement = client.prepare_cached(DISCARD.sql()).await?;
-    Ok(client.execute(&statement, &[&measurement_id, &by]).await? == 1)
+pub async fn discard(client: &Connection, measurement_id: Uuid, by: &str) -> Result<bool, DbError> {
+    Ok(client.execute(DISCARD, &[&measurement_id, &by]).await? == 1)
 }
 
 column! { Status { Applied = "APPLIED", Pending = "PENDING", Discarded = "DISCARDED" } }

@@ -1,6 +1,5 @@
 //! Packages into records: many at once, in one statement.
 
-use deadpool_postgres::GenericClient;
 use sha2::{Digest, Sha256};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -8,6 +7,7 @@ use uuid::Uuid;
 
 use super::{APPLIED, Package, SkipReason, Skipped, Status, array_text, unexpected};
 use crate::db::DbError;
+use crate::db::connection::Connection;
 use crate::statement;
 
 statement! {
@@ -136,16 +136,12 @@ pub struct Replay {
 ///
 /// # Errors
 /// What the database says, of any of the packages.
-pub async fn record<C: GenericClient>(
-    client: &C,
-    packages: &[&Package],
-) -> Result<Vec<Result<Verdict, DbError>>, DbError> {
+pub async fn record(client: &Connection, packages: &[&Package]) -> Result<Vec<Result<Verdict, DbError>>, DbError> {
     let columns = PackageColumns::of(packages);
     let points: Vec<String> = packages.iter().map(|package| codes(package)).collect();
     let texts: Vec<String> = packages.iter().map(|package| texts(package)).collect();
     let branch_codes: Vec<&str> = packages.iter().map(|package| package.branch_code.as_str()).collect();
     let plates: Vec<&str> = packages.iter().map(|package| package.plate.as_str()).collect();
-    let statement = client.prepare_cached(RECORD.sql()).await?;
     let parameters: [&(dyn ToSql + Sync); 12] = [
         &columns.ids,
         &columns.partner_ids,
@@ -160,7 +156,7 @@ pub async fn record<C: GenericClient>(
         &points,
         &texts,
     ];
-    let rows = client.query(&statement, &parameters).await?;
+    let rows = client.query(RECORD, &parameters).await?;
     if rows.len() != packages.len() {
         return Err(unexpected(format!("{} verdicts of {}", rows.len(), packages.len())));
     }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use deadpool_postgres::GenericClient;
 use rust_decimal::Decimal;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Statement};
 use uuid::Uuid;
 
 use super::decide::{DeviceValue, TestLine, TestLinePoint};
 use super::{Target, unexpected};
+use crate::db::transaction::{Prepared, Transaction};
 use crate::db::{DbError, thresholds};
 use crate::rules::newer::Moment;
 use crate::rules::threshold::PointStatus;
@@ -131,26 +131,26 @@ SET status_code = excluded.status_code, status_label = excluded.status_label, se
 /// The statements that take reports and fill them; prepared together, so that they can be sent without waiting for each
 /// other's answers.
 pub(super) struct Statements {
-    lock: Statement,
-    lock_free: Statement,
-    read: Statement,
-    write_answers: Statement,
+    lock: Prepared,
+    lock_free: Prepared,
+    read: Prepared,
+    write_answers: Prepared,
 }
 
 impl Statements {
-    pub async fn prepare<C: GenericClient>(client: &C) -> Result<Self, DbError> {
+    pub async fn prepare(transaction: &Transaction<'_>) -> Result<Self, DbError> {
         Ok(Statements {
-            lock: client.prepare_cached(LOCK.sql()).await?,
-            lock_free: client.prepare_cached(LOCK_FREE.sql()).await?,
-            read: client.prepare_cached(READ.sql()).await?,
-            write_answers: client.prepare_cached(WRITE_ANSWERS.sql()).await?,
+            lock: transaction.prepare(LOCK).await?,
+            lock_free: transaction.prepare(LOCK_FREE).await?,
+            read: transaction.prepare(READ).await?,
+            write_answers: transaction.prepare(WRITE_ANSWERS).await?,
         })
     }
 
     /// Locks a report and reads it, the one right behind the other; `None` when it is no open report for the target.
-    pub async fn lock<C: GenericClient>(
+    pub async fn lock(
         &self,
-        client: &C,
+        transaction: &Transaction<'_>,
         target: &Target,
         of_any_age: bool,
     ) -> Result<Option<Report>, DbError> {
@@ -159,22 +159,22 @@ impl Statements {
         let parameters: [&(dyn ToSql + Sync); 4] = [&report_id, &target.branch_id, &target.plate, &of_any_age];
         let of_it: [&(dyn ToSql + Sync); 1] = [&ids];
         let (locked, read) = futures::join!(
-            client.query_opt(&self.lock, &parameters),
-            client.query(&self.read, &of_it),
+            transaction.query_opt(&self.lock, &parameters),
+            transaction.query(&self.read, &of_it),
         );
         let Some(locked) = locked? else { return Ok(None) };
         report(report_id, &locked, &read?).map(Some)
     }
 
     /// Locks those reports that nobody else has locked, and reads them; what became of each, in their order.
-    pub async fn lock_free<C: GenericClient>(&self, client: &C, targets: &[&Target]) -> Result<Vec<Locked>, DbError> {
+    pub async fn lock_free(&self, transaction: &Transaction<'_>, targets: &[&Target]) -> Result<Vec<Locked>, DbError> {
         let ids: Vec<Uuid> = targets.iter().map(|target| target.inspection_id).collect();
         let branches: Vec<Uuid> = targets.iter().map(|target| target.branch_id).collect();
         let plates: Vec<&str> = targets.iter().map(|target| target.plate.as_str()).collect();
         let parameters: [&(dyn ToSql + Sync); 3] = [&ids, &branches, &plates];
         let (locked, read) = futures::join!(
-            client.query(&self.lock_free, &parameters),
-            client.query(&self.read, &parameters[..1]),
+            transaction.query(&self.lock_free, &parameters),
+            transaction.query(&self.read, &parameters[..1]),
         );
         let locked = locked?;
         if locked.len() != targets.len() {
@@ -203,7 +203,7 @@ impl Statements {
     }
 
     /// Writes what the forms have taken.
-    pub async fn write_answers<C: GenericClient>(&self, client: &C, reports: &[Report]) -> Result<(), DbError> {
+    pub async fn write_answers(&self, transaction: &Transaction<'_>, reports: &[Report]) -> Result<(), DbError> {
         let (mut ids, mut forms, mut templates, mut new_ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut answers, mut replaced) = (AnswerColumns::default(), AnswerColumns::default());
         for report in reports {
@@ -227,7 +227,7 @@ impl Statements {
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&ids, &forms, &templates, &new_ids];
         parameters.extend(answers.parameters());
         parameters.extend(replaced.parameters());
-        client.execute(&self.write_answers, &parameters).await?;
+        transaction.execute(&self.write_answers, &parameters).await?;
         Ok(())
     }
 }

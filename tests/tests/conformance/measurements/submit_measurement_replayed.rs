@@ -1,6 +1,9 @@
 //! One record for each external id, whoever sends it how often.
 
+use std::time::Duration;
+
 use futures::future::join_all;
+use partner_api::db::connection::Connection;
 use partner_api::db::measurements::apply;
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api_tests::fixture::{ALPHA_ROTATED, inspections};
@@ -42,8 +45,8 @@ async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applie
     service.db.execute(&set, &[]).await.unwrap();
     let pool = pool(service.database(), &PoolSettings::default()).unwrap();
     let id = first["measurement_id"].as_str().unwrap().parse().unwrap();
-    let mut client = pool.get().await.unwrap();
-    let transaction = client.transaction().await.unwrap();
+    let db = Connection::take(&pool, Duration::from_secs(60)).await.unwrap();
+    let transaction = db.transaction();
     let applied = apply(&transaction, id, inspections::DRAFT.parse().unwrap(), "Mehmet Usta")
         .await
         .unwrap();

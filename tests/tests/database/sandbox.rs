@@ -1,51 +1,41 @@
-//! The data in a real database.
+//! The sandbox's data in a real database.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use bytes::Bytes;
-use embedded_postgres::{EmbeddedPostgres, Options};
+use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
-use partner_api::db::migrate::migrate;
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::front_door::address::TrustedProxies;
 use partner_api::publishing::{self, Turn, Worker};
+use partner_api::secrets::MasterKey;
 use partner_api::server::{RunningServer, ServerParts, start};
+use partner_api::storage::Storage;
+use partner_api_sandbox::manifest::Manifest;
+use partner_api_sandbox::scenarios::run;
+use partner_api_sandbox::{SandboxError, generate, manifest, seed};
+use partner_api_tests::cluster::Database;
 use sandbox_pictures::SCENES;
-
-use super::scenarios::run;
-use super::*;
+use uuid::Uuid;
 
 struct Place {
     pool: Pool,
     storage: Storage,
     master_key: MasterKey,
-    _postgres: EmbeddedPostgres,
-    _folder: tempfile::TempDir,
+    _objects: tempfile::TempDir,
+    // Dropped last.
+    _database: Database,
 }
 
 async fn place() -> Place {
-    let readable = fs::Permissions::from_mode(0o755);
-    let folder = tempfile::Builder::new()
-        .permissions(readable)
-        .tempdir_in("/tmp")
-        .expect("a folder");
-    let options = Options {
-        durable: false,
-        max_connections: 20,
-        ..Options::of("partner-api")
-    };
-    let postgres = EmbeddedPostgres::start(&folder.path().join("postgres"), options)
-        .await
-        .expect("Postgres");
-    migrate(&postgres.config()).await.expect("migrated");
+    let database = Database::without_rows().await;
+    let objects = tempfile::tempdir().expect("a folder");
     Place {
-        pool: pool(postgres.config(), &PoolSettings::default()).expect("a pool"),
-        storage: Storage::folder(&folder.path().join("objects"), "http://127.0.0.1:1", [7; 32]).expect("a store"),
+        pool: pool(database.config(), &PoolSettings::default()).expect("a pool"),
+        storage: Storage::folder(objects.path(), "http://127.0.0.1:1", [7; 32]).expect("a store"),
         master_key: MasterKey::generate().expect("a key"),
-        _postgres: postgres,
-        _folder: folder,
+        _objects: objects,
+        _database: database,
     }
 }
 

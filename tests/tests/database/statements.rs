@@ -1,6 +1,4 @@
-//! Every statement of the service and of its sandbox fits the migrated schema, and one that fails says why.
-
-#![allow(clippy::unwrap_used, missing_docs)]
+//! Every statement of the service and of the crates around it fits the migrated schema, and one that fails says why.
 
 // Linked, for its statements to be registered.
 use partner_api_sandbox as _;

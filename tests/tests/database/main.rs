@@ -1,0 +1,8 @@
+//! The service and its database: the schema's migrations, statements, connections, and the sandbox's rows.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod connections;
+mod migrations;
+mod sandbox;
+mod statements;
