@@ -7,7 +7,7 @@ use crate::contracts::root;
 /// A document, where its paths may start, and the words that look like paths and are none.
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.
@@ -17,6 +17,12 @@ const RULES: [Rule; 8] = [
     ("spec/README.md", &["spec", ""], &[]),
     ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
+    // What `up` writes.
+    (
+        "deploy/ha/README.md",
+        &["deploy/ha", ""],
+        &["target/ha/database-url", "target/ha/read-database-url"],
+    ),
     (
         "codegen/README.md",
         // What is generated for a fixture and, with `--dispatch calls`, for the service shows which files there are.
