@@ -21,6 +21,10 @@ pub struct Connect {
     /// File that holds the master key, for commands that make a secret [env: PARTNER_API_MASTER_KEY_FILE]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Database")]
     pub master_key_file: Option<PathBuf>,
+    /// File of a second master key that is accepted, while one takes the other's place
+    /// [env: PARTNER_API_OTHER_MASTER_KEY_FILE]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Database")]
+    pub other_master_key_file: Option<PathBuf>,
     /// JSON on standard output instead of a table, for scripts
     #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
@@ -38,6 +42,7 @@ impl Connect {
                 database_url: self.database_url.clone(),
                 data_dir: self.data_dir.clone(),
                 master_key_file: self.master_key_file.clone(),
+                other_master_key_file: self.other_master_key_file.clone(),
                 ..Layer::default()
             },
         })

@@ -40,6 +40,9 @@ pub enum Failure {
     /// A commit was not answered.
     #[error("the database did not answer in time: whether it is done is not known; look with: partner-api audit list")]
     Unknown,
+    /// Something is not as the service needs it; what it is was printed.
+    #[error("{0}")]
+    Unhealthy(String),
     /// What it gives cannot be printed or written.
     #[error("cannot write: {0}")]
     Output(std::io::Error),
@@ -61,9 +64,13 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::NotFound { .. } => 3,
             Self::Refused(_) => 4,
-            Self::Config(_) | Self::Startup(_) | Self::MasterKey(_) | Self::Db(_) | Self::Unknown | Self::Output(_) => {
-                1
-            }
+            Self::Config(_)
+            | Self::Startup(_)
+            | Self::MasterKey(_)
+            | Self::Db(_)
+            | Self::Unknown
+            | Self::Unhealthy(_)
+            | Self::Output(_) => 1,
         }
     }
 }

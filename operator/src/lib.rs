@@ -8,6 +8,7 @@ pub mod allowlist;
 pub mod audit;
 pub mod branch;
 pub mod connect;
+pub mod doctor;
 pub mod failure;
 pub mod grant;
 pub mod key;
@@ -17,6 +18,7 @@ pub mod organization;
 pub mod output;
 pub mod partner;
 mod query;
+pub mod secrets;
 pub mod session;
 pub mod template;
 pub mod threshold;
@@ -74,6 +76,12 @@ pub enum Command {
     /// Who changed what: list
     #[command(after_help = audit::EXAMPLES)]
     Audit(Group<audit::Command>),
+    /// Partners' secrets in the database: rekey
+    #[command(after_help = secrets::EXAMPLES)]
+    Secrets(Group<secrets::Command>),
+    /// Check all that the service needs, and say what to do
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::DoctorArgs),
 }
 
 impl Command {
@@ -93,6 +101,8 @@ impl Command {
             Self::Template(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Measurement(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Audit(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Secrets(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Doctor(args) => args.run().await,
         }
     }
 }

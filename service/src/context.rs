@@ -10,6 +10,7 @@ use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::front_door::{Caller, FrontDoor};
 use crate::recorder::Recorder;
+use crate::secrets::Derived;
 use crate::storage::Storage;
 
 /// The state that requests share; cheap to clone.
@@ -29,7 +30,7 @@ pub struct State {
     /// The deployment's environment.
     pub environment: Environment,
     /// The key that authenticates cursors.
-    pub cursor_key: [u8; 32],
+    pub cursor_key: Derived,
     /// The published document as JSON.
     pub spec_json: String,
     /// The one place every request passes.

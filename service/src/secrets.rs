@@ -24,6 +24,8 @@ pub const NONCE_LENGTH: usize = 24;
 pub mod purpose {
     /// Authenticates paging cursors.
     pub const CURSORS: &str = "partner-api/cursors/v1";
+    /// Tells one master key from another.
+    pub const CHECKS: &str = "partner-api/checks/v1";
     /// Signs the links of the embedded file store.
     pub const LINKS: &str = "partner-api/links/v1";
 }
@@ -85,7 +87,45 @@ pub fn new_key(prefix: &str, environment: Environment) -> Result<(KeyId, Secret)
 
 /// 32 random bytes that must be kept as long as the database is: without them no partner's secret can be read.
 #[derive(Clone)]
-pub struct MasterKey(Zeroizing<[u8; 32]>);
+pub struct MasterKey {
+    key: Zeroizing<[u8; 32]>,
+    /// Accepted, too, while one takes the other's place.
+    other: Option<Zeroizing<[u8; 32]>>,
+}
+
+/// The key for a purpose, and that of the other master key, if one is accepted.
+#[derive(Clone)]
+pub struct Derived {
+    key: Zeroizing<[u8; 32]>,
+    other: Option<Zeroizing<[u8; 32]>>,
+}
+
+impl Derived {
+    /// What is made is made with this one.
+    pub fn signing(&self) -> &[u8; 32] {
+        &self.key
+    }
+
+    /// What was made with any of these is accepted; the first one is [`signing`](Self::signing).
+    pub fn accepted(&self) -> impl Iterator<Item = &[u8; 32]> {
+        [Some(&*self.key), self.other.as_deref()].into_iter().flatten()
+    }
+}
+
+impl From<[u8; 32]> for Derived {
+    fn from(key: [u8; 32]) -> Self {
+        Self {
+            key: Zeroizing::new(key),
+            other: None,
+        }
+    }
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Derived([redacted])")
+    }
+}
 
 impl fmt::Debug for MasterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +148,32 @@ impl MasterKey {
         HEXLOWER_PERMISSIVE
             .decode_mut(text, &mut *key)
             .map_err(|_| malformed())?;
-        Ok(Self(key))
+        Ok(Self { key, other: None })
+    }
+
+    /// The same, accepting what was made with `other`, too.
+    #[must_use]
+    pub fn accepting(self, other: &Self) -> Self {
+        Self {
+            other: Some(other.key.clone()),
+            ..self
+        }
+    }
+
+    /// Without the other key.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            other: None,
+        }
+    }
+
+    /// What the keys that are accepted are told apart by, the one that seals first: it says nothing of them.
+    #[must_use]
+    pub fn checks(&self) -> Vec<String> {
+        let derived = self.derive(purpose::CHECKS);
+        derived.accepted().map(|check| HEXLOWER.encode(&check[..8])).collect()
     }
 
     /// From a file that holds 64 hex digits and that only its owner can read.
@@ -143,7 +208,7 @@ impl MasterKey {
             source,
         };
         let key = Self::generate()?;
-        let hex = Zeroizing::new(HEXLOWER.encode(&*key.0));
+        let hex = Zeroizing::new(HEXLOWER.encode(&*key.key));
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -170,7 +235,7 @@ impl MasterKey {
         rand::rngs::OsRng
             .try_fill_bytes(&mut *key)
             .map_err(MasterKeyError::Random)?;
-        Ok(Self(key))
+        Ok(Self { key, other: None })
     }
 
     /// Encrypts a partner's secret with XChaCha20-Poly1305 under a fresh random nonce, the key id as associated data: the
@@ -187,8 +252,7 @@ impl MasterKey {
             msg: secret.expose().as_bytes(),
             aad: key_id.as_bytes(),
         };
-        let ciphertext = self
-            .cipher()
+        let ciphertext = cipher(&self.key)
             .encrypt(XNonce::from_slice(&nonce), payload)
             .map_err(|_| MasterKeyError::Seal)?;
         Ok((nonce, ciphertext))
@@ -203,14 +267,19 @@ impl MasterKey {
         if nonce.len() != NONCE_LENGTH {
             return Err(refused());
         }
-        let payload = Payload {
-            msg: ciphertext,
-            aad: key_id.as_bytes(),
-        };
-        let plain = self
-            .cipher()
-            .decrypt(XNonce::from_slice(nonce), payload)
-            .map_err(|_| refused())?;
+        let nonce = XNonce::from_slice(nonce);
+        let keys = [Some(&self.key), self.other.as_ref()];
+        let plain = keys
+            .into_iter()
+            .flatten()
+            .find_map(|key| {
+                let payload = Payload {
+                    msg: ciphertext,
+                    aad: key_id.as_bytes(),
+                };
+                cipher(key).decrypt(nonce, payload).ok()
+            })
+            .ok_or_else(refused)?;
         let plain = Zeroizing::new(plain);
         str::from_utf8(&plain)
             .ok()
@@ -220,14 +289,21 @@ impl MasterKey {
 
     /// The key for a [`purpose`]: HMAC-SHA256 of its label under the master key.
     #[must_use]
-    pub fn derive(&self, label: &str) -> [u8; 32] {
-        hmac_sha256(&self.0).chain_update(label).finalize().into_bytes().into()
+    pub fn derive(&self, label: &str) -> Derived {
+        Derived {
+            key: derived(&self.key, label),
+            other: self.other.as_ref().map(|other| derived(other, label)),
+        }
     }
+}
 
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        // A key of its own, too: the master key itself only ever derives.
-        XChaCha20Poly1305::new((&*Zeroizing::new(self.derive("partner-api/secrets/v1"))).into())
-    }
+fn derived(key: &[u8; 32], label: &str) -> Zeroizing<[u8; 32]> {
+    Zeroizing::new(hmac_sha256(key).chain_update(label).finalize().into_bytes().into())
+}
+
+fn cipher(key: &[u8; 32]) -> XChaCha20Poly1305 {
+    // A key of its own, too: the master key itself only ever derives.
+    XChaCha20Poly1305::new((&*derived(key, "partner-api/secrets/v1")).into())
 }
 
 #[cfg(test)]
@@ -268,12 +344,32 @@ mod tests {
     #[test]
     fn each_purpose_has_a_key_of_its_own_that_stays_the_same() {
         let key = MasterKey::from_hex(HEX, "the test").unwrap();
-        assert_eq!(key.derive(purpose::CURSORS), key.derive(purpose::CURSORS));
-        assert_ne!(key.derive(purpose::CURSORS), key.derive(purpose::LINKS));
+        let of = |key: &MasterKey, label| *key.derive(label).signing();
+        assert_eq!(of(&key, purpose::CURSORS), of(&key, purpose::CURSORS));
+        assert_ne!(of(&key, purpose::CURSORS), of(&key, purpose::LINKS));
         assert_ne!(
-            key.derive(purpose::CURSORS),
-            MasterKey::generate().unwrap().derive(purpose::CURSORS)
+            of(&key, purpose::CURSORS),
+            of(&MasterKey::generate().unwrap(), purpose::CURSORS)
         );
+    }
+
+    #[test]
+    fn what_was_made_with_the_other_key_is_accepted_and_nothing_new_is_made_with_it() {
+        let (old, new) = (MasterKey::generate().unwrap(), MasterKey::generate().unwrap());
+        let (nonce, sealed) = old.seal("vip_test_A", &secret()).unwrap();
+        assert!(new.open("vip_test_A", &nonce, &sealed).is_err());
+        let both = new.clone().accepting(&old);
+        assert_eq!(
+            both.open("vip_test_A", &nonce, &sealed).unwrap().expose(),
+            secret().expose()
+        );
+        let (nonce, sealed) = both.seal("vip_test_A", &secret()).unwrap();
+        assert!(old.open("vip_test_A", &nonce, &sealed).is_err());
+        assert!(new.open("vip_test_A", &nonce, &sealed).is_ok());
+        assert_eq!(both.checks(), [new.checks(), old.checks()].concat());
+        let links = both.derive(purpose::LINKS);
+        assert_eq!(links.signing(), new.derive(purpose::LINKS).signing());
+        assert_eq!(links.accepted().nth(1), Some(old.derive(purpose::LINKS).signing()));
     }
 
     #[test]
@@ -307,10 +403,7 @@ mod tests {
         assert!(matches!(MasterKey::from_file(&path), Err(MasterKeyError::File { .. })));
         let made = MasterKey::from_file_or_new(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(
-            made.derive("x"),
-            MasterKey::from_file_or_new(&path).unwrap().derive("x")
-        );
+        assert_eq!(made.checks(), MasterKey::from_file_or_new(&path).unwrap().checks());
         for open in [0o644, 0o640, 0o620, 0o610] {
             fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
             assert!(

@@ -11,13 +11,14 @@ use tokio::task::JoinSet;
 use crate::admission::{Admission, nonces};
 use crate::context::{Context, State};
 use crate::db::DbError;
-use crate::directory::Directory;
+use crate::directory::{self, Directory};
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
 use crate::listener::{Limits, Listener, Running};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::Recorder;
+use crate::replicas;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 
@@ -38,6 +39,8 @@ pub struct ServerParts {
     pub admission_pool: Pool,
     /// Connections for recording measurements, so that reads do not wait behind it.
     pub recorder_pool: Pool,
+    /// How to connect to the database, for what needs a connection of its own.
+    pub database: tokio_postgres::Config,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -141,7 +144,13 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let shared = context.clone();
     let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
     let mut background = JoinSet::new();
-    background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
+    background.spawn(directory.keep_fresh(parts.admission_pool.clone(), parts.database, directory::POLL));
+    background.spawn(replicas::keep_seen(
+        parts.admission_pool.clone(),
+        server.address,
+        parts.environment,
+        parts.master_key,
+    ));
     background.spawn(nonces::keep_partitions(parts.admission_pool));
     #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &context.pool, &context.storage);

@@ -83,6 +83,8 @@ fn choices(error: &EmbeddedPostgresError) -> &'static str {
 pub struct OpenDatabase {
     /// Stopped with [`OpenDatabase::close`].
     cluster: Cluster,
+    /// How to connect to it.
+    target: tokio_postgres::Config,
     /// Connections for requests.
     pub pool: Pool,
     /// Connections for admission and the keys.
@@ -226,7 +228,7 @@ impl OpenDatabase {
     /// When there is no database, or it cannot be migrated.
     pub async fn open(config: &Config) -> Result<Self, StartupError> {
         let (cluster, target) = Cluster::of(config).await?;
-        match Self::prepare(config, target).await {
+        match Self::prepare(config, target.clone()).await {
             Ok(Prepared {
                 pool,
                 admission_pool,
@@ -234,6 +236,7 @@ impl OpenDatabase {
                 applied,
             }) => Ok(OpenDatabase {
                 cluster,
+                target,
                 pool,
                 admission_pool,
                 recorder_pool,
@@ -288,6 +291,7 @@ pub async fn serve(
         pool: database.pool.clone(),
         admission_pool: database.admission_pool.clone(),
         recorder_pool: database.recorder_pool.clone(),
+        database: database.target.clone(),
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
         master_key,
         ip_limit: config.ip_limit,

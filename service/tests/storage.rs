@@ -17,7 +17,7 @@ const JPEG: &[u8] = b"not quite a picture";
 const KEY: &str = "photos/0192/full.jpg";
 
 fn folder(path: &Path) -> Storage {
-    Storage::folder(path, "http://127.0.0.1:8080/", [7; 32]).unwrap()
+    Storage::folder(path, "http://127.0.0.1:8080/", [7; 32].into()).unwrap()
 }
 
 async fn read(storage: &Storage, key: &str) -> (u64, String, Vec<u8>) {
@@ -135,7 +135,7 @@ async fn an_altered_or_forged_link_is_refused_alike_whether_it_has_expired_or_no
     let signed: DateTime<Utc> = "2026-05-04T10:00:00Z".parse().unwrap();
     let link = storage.presign_at(KEY, LINK_LIFETIME, signed).await.unwrap();
     let (key, expires, signature) = parts(&link);
-    let other = Storage::folder(temporary.path(), "http://127.0.0.1:8080", [8; 32]).unwrap();
+    let other = Storage::folder(temporary.path(), "http://127.0.0.1:8080", [8; 32].into()).unwrap();
     let foreign = parts(&other.presign_at(KEY, LINK_LIFETIME, signed).await.unwrap()).2;
     let flipped = format!(
         "{}{}",

@@ -10,7 +10,7 @@ use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::front_door::address::TrustedProxies;
 use partner_api::recorder;
-use partner_api::secrets::purpose;
+use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
@@ -37,6 +37,8 @@ pub struct Options {
     pub body_timeout: Duration,
     /// How many reports are rendered at the same time.
     pub renderers: usize,
+    /// Opens the secrets of the world.
+    pub master_key: MasterKey,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             body_timeout: Duration::from_secs(30),
             // A test that wants a report rendered says when.
             renderers: 0,
+            master_key: fixture::master_key(),
         }
     }
 }
@@ -100,7 +103,7 @@ impl Service {
         options: Options,
     ) -> Self {
         let objects = folder.path().to_owned();
-        let master_key = fixture::master_key();
+        let master_key = options.master_key;
         let link_key = master_key.derive(purpose::LINKS);
         let few = |size| PoolSettings {
             size,
@@ -113,6 +116,7 @@ impl Service {
             pool: pool::pool(config.clone(), &few(6)).unwrap(),
             admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
             recorder_pool: pool::pool(config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
+            database: config.clone(),
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             master_key,
             ip_limit: options.ip_limit,

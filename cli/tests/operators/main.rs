@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod changes;
+mod doctor;
 mod failures;
 mod keys;
 mod manual;
 mod program;
 mod read;
+mod secrets;

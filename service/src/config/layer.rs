@@ -39,6 +39,11 @@ pub struct Layer {
     #[arg(long, value_name = "FILE", help_heading = "Service")]
     pub master_key_file: Option<PathBuf>,
 
+    /// File of a second master key that is accepted, too, while one takes the other's place; nothing is sealed with it
+    /// [env: PARTNER_API_OTHER_MASTER_KEY_FILE] [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    pub other_master_key_file: Option<PathBuf>,
+
     /// PostgreSQL to use, postgresql://user:password@host/database?sslmode=require. With a password it belongs into the
     /// environment or the file, for everybody can list flags [env: PARTNER_API_DATABASE_URL] [default: a private cluster
     /// in the data folder]
@@ -191,6 +196,7 @@ impl Layer {
             environment: self.environment.or(under.environment),
             key_prefix: self.key_prefix.or(under.key_prefix),
             master_key_file: self.master_key_file.or(under.master_key_file),
+            other_master_key_file: self.other_master_key_file.or(under.other_master_key_file),
             database_url: self.database_url.or(under.database_url),
             data_dir: self.data_dir.or(under.data_dir),
             postgres_bin: self.postgres_bin.or(under.postgres_bin),

@@ -25,7 +25,7 @@ pub use types::{Hidden, Span};
 use crate::{
     db::pool::{self, PoolSettings},
     logging::{self, LogFormat},
-    secrets::{MASTER_KEY_VARIABLE, MasterKey, MasterKeyError},
+    secrets::{Derived, MASTER_KEY_VARIABLE, MasterKey, MasterKeyError},
     storage::{S3Settings, Storage, StorageError},
 };
 
@@ -155,6 +155,8 @@ pub struct Config {
     pub storage: StorageChoice,
     /// Where the master key comes from; none was given, which only `migrate` does without.
     pub master_key: Option<MasterKeySource>,
+    /// A second master key that is accepted while one takes the other's place.
+    pub other_master_key_file: Option<PathBuf>,
     /// The log's level.
     pub log_level: String,
     /// The log's format.
@@ -220,6 +222,7 @@ impl Config {
             renderers: all.renderers.unwrap_or(RENDERERS),
             storage: storage(&all, &data_dir)?,
             master_key: master_key.or_else(|| all.master_key_file.clone().map(MasterKeySource::File)),
+            other_master_key_file: all.other_master_key_file.clone(),
             log_level: all.log_level.clone().unwrap_or_else(|| "info".to_owned()),
             log_format: all.log_format.unwrap_or_default(),
             data_dir,
@@ -243,11 +246,15 @@ impl Config {
     /// # Errors
     /// There is none, or it is malformed.
     pub fn master_key(&self) -> Result<MasterKey, MasterKeyError> {
-        match &self.master_key {
+        let key = match &self.master_key {
             Some(MasterKeySource::Given(hex)) => MasterKey::from_hex(hex.expose(), MASTER_KEY_VARIABLE),
             Some(MasterKeySource::File(path)) => MasterKey::from_file(path),
             Some(MasterKeySource::FileOrNew(path)) => MasterKey::from_file_or_new(path),
             None => Err(MasterKeyError::Missing),
+        }?;
+        match &self.other_master_key_file {
+            Some(path) => Ok(key.accepting(&MasterKey::from_file(path)?)),
+            None => Ok(key),
         }
     }
 
@@ -255,7 +262,7 @@ impl Config {
     ///
     /// # Errors
     /// It cannot be set up.
-    pub fn open_storage(&self, public_url: &str, link_key: [u8; 32]) -> Result<Storage, StorageError> {
+    pub fn open_storage(&self, public_url: &str, link_key: Derived) -> Result<Storage, StorageError> {
         match &self.storage {
             StorageChoice::Folder(folder) => Storage::folder(folder, public_url, link_key),
             StorageChoice::S3(settings) => Storage::s3(settings),

@@ -1,11 +1,13 @@
 //! The connection pool, with a bound on every wait: neither deadpool nor tokio-postgres has time-outs of its own.
 
-use std::{net::IpAddr, str::FromStr, time::Duration};
+use std::{future::poll_fn, net::IpAddr, str::FromStr, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
 use tokio_postgres::{
-    Config, NoTls,
+    AsyncMessage, Config, NoTls,
     config::{Host, SslMode},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -125,6 +127,45 @@ pub async fn dedicated(config: &Config) -> Result<tokio_postgres::Client, Dedica
         let (client, driver) = config.connect(NoTls).await?;
         tokio::spawn(driver);
         Ok(client)
+    }
+}
+
+/// A connection of its own that tells `told` of each notification on `channel`. What it answers is there once it listens, and
+/// ends when the connection is lost.
+///
+/// # Errors
+/// As [`dedicated`], or the database refuses.
+pub async fn listen(
+    config: &Config,
+    channel: &str,
+    told: Arc<Notify>,
+) -> Result<impl Future<Output = ()> + use<>, DedicatedError> {
+    let mut config = with_dead_peer_detection(config.clone());
+    config.application_name("partner-api notifications");
+    let (client, lost) = if wants_tls(&config) {
+        let (client, connection) = config.connect(tls()?).await?;
+        (client, tokio::spawn(forward(connection, told)))
+    } else {
+        let (client, connection) = config.connect(NoTls).await?;
+        (client, tokio::spawn(forward(connection, told)))
+    };
+    client.batch_execute(&format!("LISTEN {channel}")).await?;
+    Ok(async move {
+        // Its end, whatever it was, is all that there is to know.
+        let _ = lost.await;
+        drop(client);
+    })
+}
+
+async fn forward<S, T>(mut connection: tokio_postgres::Connection<S, T>, told: Arc<Notify>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(_) = message {
+            told.notify_one();
+        }
     }
 }
 

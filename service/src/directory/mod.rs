@@ -2,6 +2,7 @@
 //! a revocation that nobody heard of must not leave a key in force.
 
 mod grants;
+mod listen;
 mod load;
 
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use chrono::{DateTime, Utc};
 use deadpool_postgres::Pool;
 use ipnet::IpNet;
 use partner_api_signing::{Environment, Secret};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 pub use grants::{Grants, Partner};
 
@@ -23,7 +24,7 @@ use crate::secrets::MasterKey;
 
 /// How often the version in the database is compared with the one in memory. A change is in force after this and the
 /// time of one load, well within the 5 s of KEY-8.
-const POLL: Duration = Duration::from_secs(1);
+pub const POLL: Duration = Duration::from_secs(1);
 
 /// How long one look may take.
 const LOOK: Duration = Duration::from_millis(1_500);
@@ -163,13 +164,21 @@ impl Directory {
         Ok(changed)
     }
 
-    /// Keeps the keys fresh for ever.
-    pub async fn keep_fresh(self: Arc<Self>, pool: Pool) {
+    /// Keeps the keys fresh for ever: looks every `poll` ([`POLL`]), and whenever `database` says that they changed.
+    pub async fn keep_fresh(self: Arc<Self>, pool: Pool, database: tokio_postgres::Config, poll: Duration) {
+        let changed = Arc::new(Notify::new());
+        tokio::select! {
+            () = listen::tell(database, changed.clone()) => {}
+            () = self.look(&pool, &changed, poll) => {}
+        }
+    }
+
+    async fn look(&self, pool: &Pool, changed: &Notify, poll: Duration) {
         let mut failing = false;
         let mut stale = false;
         loop {
-            tokio::time::sleep(POLL).await;
-            match self.refresh(&pool).await {
+            let _ = tokio::time::timeout(poll, changed.notified()).await;
+            match self.refresh(pool).await {
                 Ok(changed) => {
                     if changed || failing {
                         tracing::info!(keys = self.snapshot.load().keys.len(), "keys and grants reloaded");

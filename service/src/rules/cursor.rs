@@ -13,6 +13,8 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::secrets::Derived;
+
 /// Keeps these digests apart from any other that the key or the hash may be used for.
 const LABEL: &[u8] = b"partner-api cursor v1";
 const POSITION: usize = 8 + 16;
@@ -56,6 +58,8 @@ impl FilterDigest {
 #[derive(Clone)]
 pub struct CursorSealer {
     mac: Hmac<Sha256>,
+    /// Of the master key that goes or comes, while it is accepted, too.
+    other: Option<Hmac<Sha256>>,
 }
 
 impl std::fmt::Debug for CursorSealer {
@@ -66,8 +70,11 @@ impl std::fmt::Debug for CursorSealer {
 
 impl CursorSealer {
     /// A sealer under `key`. All replicas need the same one, or a page of one is not continued by another.
-    pub fn new(key: &[u8; 32]) -> Self {
-        Self { mac: hmac_sha256(key) }
+    pub fn new(key: &Derived) -> Self {
+        Self {
+            mac: hmac_sha256(key.signing()),
+            other: key.accepted().nth(1).map(hmac_sha256),
+        }
     }
 
     /// The cursor of `position` in the list of `partner` under `filters`.
@@ -75,7 +82,7 @@ impl CursorSealer {
         let mut bytes = Vec::with_capacity(POSITION + SEAL);
         bytes.extend_from_slice(&position.created_at.timestamp_micros().to_be_bytes());
         bytes.extend_from_slice(position.id.as_bytes());
-        let seal = self.mac(partner, filters, &bytes).finalize().into_bytes();
+        let seal = over(&self.mac, partner, filters, &bytes).finalize().into_bytes();
         bytes.extend_from_slice(&seal);
         BASE64URL_NOPAD.encode(&bytes)
     }
@@ -88,9 +95,10 @@ impl CursorSealer {
         }
         let (position, seal) = bytes.split_at(POSITION);
         // Compares in constant time.
-        self.mac(partner, filters, position)
-            .verify_slice(seal)
-            .map_err(|_| InvalidCursor)?;
+        let made = |mac| over(mac, partner, filters, position).verify_slice(seal).is_ok();
+        if !made(&self.mac) && !self.other.as_ref().is_some_and(made) {
+            return Err(InvalidCursor);
+        }
         let (micros, id) = position.split_at(8);
         let micros = i64::from_be_bytes(micros.try_into().map_err(|_| InvalidCursor)?);
         Ok(Position {
@@ -98,15 +106,14 @@ impl CursorSealer {
             id: Uuid::from_slice(id).map_err(|_| InvalidCursor)?,
         })
     }
+}
 
-    fn mac(&self, partner: Uuid, filters: FilterDigest, position: &[u8]) -> Hmac<Sha256> {
-        self.mac
-            .clone()
-            .chain_update(LABEL)
-            .chain_update(partner)
-            .chain_update(filters.0)
-            .chain_update(position)
-    }
+fn over(mac: &Hmac<Sha256>, partner: Uuid, filters: FilterDigest, position: &[u8]) -> Hmac<Sha256> {
+    mac.clone()
+        .chain_update(LABEL)
+        .chain_update(partner)
+        .chain_update(filters.0)
+        .chain_update(position)
 }
 
 #[cfg(test)]
@@ -118,7 +125,7 @@ mod tests {
     const PARTNER: Uuid = Uuid::from_u128(7);
 
     fn sealer() -> CursorSealer {
-        CursorSealer::new(&[42; 32])
+        CursorSealer::new(&Derived::from([42; 32]))
     }
 
     fn filters(status: Option<&str>) -> FilterDigest {
@@ -169,7 +176,7 @@ mod tests {
     #[test]
     fn a_cursor_of_another_key_is_refused() {
         assert_eq!(
-            CursorSealer::new(&[43; 32]).open(PARTNER, filters(None), &cursor()),
+            CursorSealer::new(&Derived::from([43; 32])).open(PARTNER, filters(None), &cursor()),
             Err(InvalidCursor)
         );
     }

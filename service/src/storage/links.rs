@@ -6,7 +6,8 @@ use hmac::{Hmac, Mac};
 use partner_api_signing::hmac_sha256;
 use sha2::Sha256;
 use thiserror::Error;
-use zeroize::Zeroizing;
+
+use crate::secrets::Derived;
 
 /// Why a link is not served. Only who holds a link that we signed learns that it has expired: to everybody else a wrong
 /// signature, an altered key and an altered time look alike.
@@ -23,36 +24,37 @@ pub enum LinkError {
 /// Signs and verifies links with HMAC-SHA256.
 pub(super) struct LinkSigner {
     base: String,
-    key: Zeroizing<[u8; 32]>,
+    key: Derived,
 }
 
 impl LinkSigner {
-    pub fn new(public_url: &str, key: [u8; 32]) -> Self {
+    pub fn new(public_url: &str, key: Derived) -> Self {
         Self {
             base: format!("{}/files/", public_url.trim_end_matches('/')),
-            key: Zeroizing::new(key),
+            key,
         }
     }
 
     /// `<public url>/files/<key>?expires=<unix seconds>&signature=<64 hex digits>`. The key needs no encoding: a valid one
     /// consists of characters that are plain in a path.
     pub fn sign(&self, key: &str, expires: i64) -> String {
-        let signature = HEXLOWER.encode(&self.mac(key, expires).finalize().into_bytes());
+        let signature = HEXLOWER.encode(&mac(self.key.signing(), key, expires).finalize().into_bytes());
         format!("{}{key}?expires={expires}&signature={signature}", self.base)
     }
 
     pub fn verify(&self, key: &str, expires: i64, signature: &str, now: DateTime<Utc>) -> Result<(), LinkError> {
         let signature = HEXLOWER.decode(signature.as_bytes()).map_err(|_| LinkError::Invalid)?;
         // Compares in constant time, and the whole of it.
-        self.mac(key, expires)
-            .verify_slice(&signature)
-            .map_err(|_| LinkError::Invalid)?;
+        let made = |with: &[u8; 32]| mac(with, key, expires).verify_slice(&signature).is_ok();
+        if !self.key.accepted().any(made) {
+            return Err(LinkError::Invalid);
+        }
         let end = DateTime::from_timestamp(expires, 0).ok_or(LinkError::Invalid)?;
         if now > end { Err(LinkError::Expired) } else { Ok(()) }
     }
+}
 
-    fn mac(&self, key: &str, expires: i64) -> Hmac<Sha256> {
-        // The method is `GET` for `HEAD` too: whoever may read may ask what there is to read.
-        hmac_sha256(&self.key).chain_update(format!("GET\n{key}\n{expires}"))
-    }
+fn mac(with: &[u8; 32], key: &str, expires: i64) -> Hmac<Sha256> {
+    // The method is `GET` for `HEAD` too: whoever may read may ask what there is to read.
+    hmac_sha256(with).chain_update(format!("GET\n{key}\n{expires}"))
 }

@@ -23,6 +23,7 @@ pub use key::content_type;
 pub use links::LinkError;
 pub use s3::S3Settings;
 
+use crate::secrets::Derived;
 use links::LinkSigner;
 
 /// How long the links to photos are good for: 900 s (REP-7).
@@ -116,7 +117,7 @@ impl Storage {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn folder(folder: &Path, public_url: &str, link_key: [u8; 32]) -> Result<Self, StorageError> {
+    pub fn folder(folder: &Path, public_url: &str, link_key: Derived) -> Result<Self, StorageError> {
         let failed = |error: &dyn fmt::Display| StorageError::Setup(format!("{}: {error}", folder.display()));
         DirBuilder::new()
             .recursive(true)

@@ -53,6 +53,7 @@ mod faults {
     mod crowding;
     mod durable_cluster;
     mod failing_handler;
+    mod heard_changes;
     mod hung_backends;
     mod killed_database;
     mod locked_tables;

@@ -24,7 +24,7 @@ struct Place {
     master_key: MasterKey,
     _objects: tempfile::TempDir,
     // Dropped last.
-    _database: Database,
+    database: Database,
 }
 
 async fn place() -> Place {
@@ -32,10 +32,10 @@ async fn place() -> Place {
     let objects = tempfile::tempdir().expect("a folder");
     Place {
         pool: pool(database.config(), &PoolSettings::default()).expect("a pool"),
-        storage: Storage::folder(objects.path(), "http://127.0.0.1:1", [7; 32]).expect("a store"),
+        storage: Storage::folder(objects.path(), "http://127.0.0.1:1", [7; 32].into()).expect("a store"),
         master_key: MasterKey::generate().expect("a key"),
         _objects: objects,
-        _database: database,
+        database,
     }
 }
 
@@ -234,6 +234,7 @@ async fn serve(place: &Place) -> RunningServer {
         pool: place.pool.clone(),
         admission_pool: place.pool.clone(),
         recorder_pool: place.pool.clone(),
+        database: place.database.config(),
         storage: Box::new(move |_| Ok(storage)),
         master_key: place.master_key.clone(),
         ip_limit: 0,
