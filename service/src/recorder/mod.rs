@@ -23,7 +23,6 @@ use deadpool_postgres::Pool;
 use futures::FutureExt;
 use thiserror::Error;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
@@ -34,9 +33,7 @@ use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::db::measurements::{Applied, Lock, Package, Replay};
 use crate::db::pool::PoolSettings;
-
-/// The longest that a caller waits for an answer.
-const ANSWER_WITHIN: Duration = Duration::from_millis(1_900);
+use crate::deadline::{DATABASE_WAIT, Deadline};
 
 /// The longest that a statement, or a transaction, and the wait for its connection may take together.
 const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
@@ -88,7 +85,10 @@ pub enum RecordError {
 
 impl From<DbError> for RecordError {
     fn from(error: DbError) -> Self {
-        RecordError::Db(Arc::new(error))
+        match error {
+            DbError::TimedOut => RecordError::Overdue(ATTEMPT_WITHIN),
+            error => RecordError::Db(Arc::new(error)),
+        }
     }
 }
 
@@ -116,7 +116,7 @@ type Answer = Result<Outcome, RecordError>;
 struct WaitingPackage {
     package: Package,
     answer: oneshot::Sender<Answer>,
-    since: Instant,
+    deadline: Deadline,
     // Given back with the answer.
     _held: Held,
 }
@@ -129,7 +129,7 @@ impl WaitingPackage {
 
     /// Whether anybody still waits for it.
     fn is_wanted(&self) -> bool {
-        !self.answer.is_closed() && self.since.elapsed() < ANSWER_WITHIN
+        !self.answer.is_closed() && !self.deadline.has_passed()
     }
 }
 
@@ -169,20 +169,20 @@ impl Recorder {
     /// Records a package, and applies it to the open report of its plate if there is one. What is answered is durable.
     ///
     /// # Errors
-    /// After [`RecordError::Busy`] nothing was recorded; after any other the outcome is unknown.
-    pub async fn submit(&self, package: Package) -> Answer {
+    /// No later than at the `deadline`. After [`RecordError::Busy`] nothing was recorded; after any other the outcome is unknown.
+    pub async fn submit(&self, package: Package, deadline: Deadline) -> Answer {
         let held = self.budget.hold(&package).ok_or(RecordError::Busy)?;
         let (answer, outcome) = oneshot::channel();
         self.shared.queue.push(WaitingPackage {
             package,
             answer,
-            since: Instant::now(),
+            deadline,
             _held: held,
         });
-        match tokio::time::timeout(ANSWER_WITHIN, outcome).await {
-            Ok(Ok(answer)) => answer,
+        match deadline.within(outcome).await {
+            Some(Ok(answer)) => answer,
             // Dropped unanswered where it was seen to be overdue.
-            Ok(Err(_)) | Err(_) => Err(RecordError::Overdue(ANSWER_WITHIN)),
+            Some(Err(_)) | None => Err(RecordError::Overdue(DATABASE_WAIT)),
         }
     }
 }

@@ -117,10 +117,10 @@ pub(super) mod tests {
     use std::sync::Arc;
 
     use tokio::sync::oneshot;
-    use tokio::time::Instant;
 
     use super::*;
     use crate::db::measurements::Package;
+    use crate::deadline::Deadline;
     use crate::recorder::Answer;
     use crate::recorder::budget::Budget;
     use crate::rules::plate::Plate;
@@ -144,11 +144,10 @@ pub(super) mod tests {
         let (answer, outcome) = oneshot::channel();
         let package = package(Uuid::from_u128(partner), external_id);
         let held = Arc::<Budget>::default().hold(&package).expect("room");
-        let since = Instant::now();
         let waiting = WaitingPackage {
             package,
             answer,
-            since,
+            deadline: Deadline::begin(),
             _held: held,
         };
         (waiting, outcome)
