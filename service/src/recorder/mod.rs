@@ -12,8 +12,10 @@
 
 mod batch;
 mod budget;
+mod lines;
 mod queue;
 mod reports;
+mod turns;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -27,8 +29,8 @@ use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
 use self::budget::{Budget, Held};
+use self::lines::Lines;
 use self::queue::Queue;
-use self::reports::Reports;
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::db::measurements::{Applied, Lock, Package, Replay};
@@ -137,7 +139,7 @@ impl WaitingPackage {
 struct Shared {
     pool: Pool,
     queue: Queue,
-    reports: Reports,
+    lines: Lines,
 }
 
 /// Records measurements; one for a process. Its tasks end with it, after what they have at hand.
@@ -152,7 +154,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             pool,
             queue: Queue::default(),
-            reports: Reports::default(),
+            lines: Lines::default(),
         });
         tokio::spawn(batch::run(shared.clone()));
         for (lock, tasks) in [(Lock::Free, reports::ROUNDS), (Lock::InTurn, reports::ALONE)] {
@@ -190,7 +192,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.queue.close();
-        self.shared.reports.close();
+        self.shared.lines.close();
     }
 }
 
@@ -199,16 +201,14 @@ async fn connect(pool: &Pool) -> Result<Connection, DbError> {
     Connection::take(pool, ATTEMPT_WITHIN).await
 }
 
-/// Does a piece of the work of a task that must go on whatever becomes of it; false when it panicked. What the piece had at
-/// hand is dropped unanswered then, which its callers are told at once.
-async fn unless_it_panics(work: impl Future<Output = ()>) -> bool {
-    let done = AssertUnwindSafe(work).catch_unwind().await.is_ok();
-    if !done {
+/// Does a piece of the work of a task that must go on whatever becomes of it. Where it panics, what it had at hand is
+/// dropped unanswered, which its callers are told at once.
+async fn unless_it_panics(work: impl Future<Output = ()>) {
+    if AssertUnwindSafe(work).catch_unwind().await.is_err() {
         tracing::error!(
             "recording measurements panicked; their callers are answered 503, and the panic is in the log before this line"
         );
     }
-    done
 }
 
 fn packages(batch: &[WaitingPackage]) -> Vec<&Package> {
