@@ -41,7 +41,7 @@ async fn main() -> ExitCode {
 
 async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
-    logging::init(&config.log_level, config.log_format)?;
+    let _log = logging::init(&config.log_level, config.log_format)?;
     let master_key = config.master_key()?;
     let mut stop = StopSignals::listen()?;
     let database = OpenDatabase::open(&config).await?;
@@ -75,7 +75,7 @@ async fn run_operator(command: partner_api_operator::Command) -> ExitCode {
 #[cfg(feature = "sandbox")]
 async fn run_sandbox(args: &partner_api_sandbox::args::SandboxArgs) -> Result<ExitCode, Failure> {
     let config = args.config()?;
-    logging::init(&config.log_level, config.log_format)?;
+    let _log = logging::init(&config.log_level, config.log_format)?;
     let passed = partner_api_sandbox::run(config, args.check).await?;
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
         database.close().await;
         return shown(migrations?, args);
     }
-    logging::init(&config.log_level, config.log_format)?;
+    let _log = logging::init(&config.log_level, config.log_format)?;
     let database = OpenDatabase::open(&config).await?;
     match database.applied.as_slice() {
         [] => println!("The schema is up to date."),

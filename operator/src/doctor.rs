@@ -166,12 +166,12 @@ fn master_key(config: &Config, checks: &mut Checks) {
 async fn storage(config: &Config, checks: &mut Checks) {
     const CHECK: &str = "storage";
     let Ok(key) = config.master_key() else { return };
-    let probe = format!("doctor/{}", uuid::Uuid::now_v7());
+    let probe = format!("doctor/{}.pdf", uuid::Uuid::now_v7());
     let bytes = b"written by partner-api doctor".as_slice();
     let tried = async {
         let storage = config.open_storage("http://127.0.0.1", key.derive(purpose::LINKS))?;
         let began = Instant::now();
-        storage.put(&probe, bytes.into(), "text/plain").await?;
+        storage.put(&probe, bytes.into(), "application/pdf").await?;
         storage.delete(&probe).await?;
         Ok::<_, partner_api::storage::StorageError>(began.elapsed())
     };

@@ -17,7 +17,7 @@ partner_api::statement! {
 
 /// Help of the group.
 pub const EXAMPLES: &str = "\
-To take a new master key while the service runs:
+Example: a new master key while the service runs.
   1. openssl rand -hex 32 > new.key && chmod 600 new.key
   2. restart the replicas, one after the other, with
        --master-key-file new.key --other-master-key-file old.key

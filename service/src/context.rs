@@ -8,21 +8,39 @@ use partner_api_signing::Environment;
 
 use crate::db::DbError;
 use crate::db::connection::Connection;
+use crate::db::measurements::Package;
 use crate::front_door::{Caller, FrontDoor};
-use crate::recorder::Recorder;
+use crate::recorder::{Outcome, RecordError, Recorder};
 use crate::secrets::Derived;
 use crate::storage::Storage;
 
 /// The state that requests share; cheap to clone.
+///
+/// What may wait for the database is had for a [`Caller`] alone, whose request's deadline it keeps (REQ-12):
+///
+/// ```compile_fail,E0609
+/// async fn for_ever(context: &partner_api::context::Context) {
+///     let _ = context.pool.get().await;
+/// }
+/// ```
 #[derive(Clone)]
-pub struct Context(Arc<State>);
+pub struct Context(Arc<Shared>);
 
-/// What a [`Context`] holds.
-pub struct State {
+struct Shared {
+    waited_for: WaitedFor,
+    state: State,
+}
+
+/// What requests wait for.
+pub struct WaitedFor {
     /// Connections for reads.
     pub pool: Pool,
     /// Records measurements.
     pub recorder: Recorder,
+}
+
+/// What requests share beside it.
+pub struct State {
     /// Photos and PDFs.
     pub storage: Storage,
     /// The address under which partners reach the service, without a slash at its end.
@@ -39,16 +57,24 @@ pub struct State {
 
 impl Context {
     /// Shares a state.
-    pub fn new(state: State) -> Self {
-        Context(Arc::new(state))
+    pub fn new(waited_for: WaitedFor, state: State) -> Self {
+        Context(Arc::new(Shared { waited_for, state }))
     }
 
-    /// A connection for the caller's request: for a bounded time, and out of its key's share of the pool.
+    /// A connection for the caller's request: until its deadline, and out of its key's share of the pool.
     ///
     /// # Errors
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
-        Connection::take_of_share(&self.pool, &caller.key().share).await
+        Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline()).await
+    }
+
+    /// Records the package of the caller's request, or applies it: see [`Recorder::submit`].
+    ///
+    /// # Errors
+    /// When it is not known what became of it, at the request's deadline at the latest.
+    pub async fn record(&self, caller: &Caller, package: Package) -> Result<Outcome, RecordError> {
+        self.0.waited_for.recorder.submit(package, caller.deadline()).await
     }
 }
 
@@ -56,6 +82,6 @@ impl Deref for Context {
     type Target = State;
 
     fn deref(&self) -> &State {
-        &self.0
+        &self.0.state
     }
 }

@@ -7,6 +7,7 @@ pub mod admission;
 pub mod config;
 pub mod context;
 pub mod db;
+pub mod deadline;
 pub mod directory;
 pub mod endpoints;
 pub mod error;

@@ -1,10 +1,23 @@
 //! The log: to standard error, as text on a terminal and as one JSON object a line otherwise.
+//!
+//! Who writes a line does not wait for who reads it: lines go through a bounded buffer to a thread of their own. A pipe that
+//! nobody reads, a full disk or a terminal that was stopped holds up that thread alone; what finds no room in the buffer is
+//! dropped and counted, and the count is the next thing that is written.
 
-use std::io::{self, IsTerminal};
+use std::backtrace::Backtrace;
+use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
+use std::panic;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
+use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::{EnvFilter, filter::ParseError, util::TryInitError};
 use tracing_subscriber::{Layer, Registry, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// Lines that may wait for who reads the log: some megabytes, which is half a second of the most that one replica writes.
+const WAITING_LINES: usize = 8_192;
 
 /// Libraries that say at `info` what is our own business; a level given for them wins.
 const QUIET: &str = "refinery_core=warn,tokio_postgres=warn";
@@ -33,20 +46,97 @@ pub enum LoggingError {
     Already(#[from] TryInitError),
 }
 
-/// Sets up the log for the whole process.
+/// The log of a process. What is waiting is written when it is dropped, unless that takes longer than a second.
+#[must_use = "what is written after this is dropped is lost"]
+pub struct Log {
+    _writer: WorkerGuard,
+}
+
+/// Sets up the log for the whole process, panics included.
 ///
 /// `level` is `error`, `warn`, `info`, `debug` or `trace`, or a list of such per module (`info,partner_api=debug`).
 ///
 /// # Errors
 /// The level is not one, or the log was set up before.
-pub fn init(level: &str, format: LogFormat) -> Result<(), LoggingError> {
+pub fn init(level: &str, format: LogFormat) -> Result<Log, LoggingError> {
     let filter = filter(level)?;
-    let terminal = io::stderr().is_terminal();
-    Registry::default()
-        .with(layer(format, terminal))
-        .with(filter)
-        .try_init()?;
-    Ok(())
+    let looks = Looks {
+        format,
+        terminal: io::stderr().is_terminal(),
+    };
+    let dropped = Arc::<OnceLock<ErrorCounter>>::default();
+    let (lines, writer) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING_LINES)
+        .thread_name("log")
+        .finish(Sink {
+            buffer: BufWriter::new(io::stderr()),
+            looks,
+            dropped: dropped.clone(),
+            told: 0,
+        });
+    // Nothing was written before, so nothing was dropped.
+    let _ = dropped.set(lines.error_counter());
+    Registry::default().with(looks.layer(lines)).with(filter).try_init()?;
+    log_panics();
+    Ok(Log { _writer: writer })
+}
+
+/// Panics are lines of the log: the standard library's own would be written by who panicked, and wait for the reader.
+fn log_panics() {
+    let otherwise = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !tracing::enabled!(tracing::Level::ERROR) {
+            return otherwise(panic);
+        }
+        tracing::error!(%panic, backtrace = %Backtrace::capture(), "a panic");
+    }));
+}
+
+/// Where lines end up, in the thread that writes them.
+struct Sink {
+    buffer: BufWriter<Stderr>,
+    looks: Looks,
+    dropped: Arc<OnceLock<ErrorCounter>>,
+    /// How many of the dropped lines the log knows of.
+    told: usize,
+}
+
+impl Sink {
+    /// Writes how many lines were dropped since it was told last. A line like the others, past their buffer.
+    fn tell(&mut self) -> io::Result<()> {
+        let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
+        let lines = dropped.saturating_sub(self.told);
+        if lines == 0 {
+            return Ok(());
+        }
+        self.buffer.flush()?;
+        self.told = dropped;
+        // It is there for this line only, for as long as it is there all others are asked whether they are wanted.
+        let directly = Registry::default()
+            .with(self.looks.layer(io::stderr))
+            .with(LevelFilter::WARN);
+        tracing::subscriber::with_default(directly, || {
+            tracing::warn!(lines, "lines of this log were dropped: nobody read it for too long");
+        });
+        tracing::callsite::rebuild_interest_cache();
+        Ok(())
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.write_all(line)?;
+        Ok(line.len())
+    }
+
+    fn write_all(&mut self, line: &[u8]) -> io::Result<()> {
+        self.buffer.write_all(line)?;
+        self.tell()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.buffer.flush()
+    }
 }
 
 /// Checks a level without setting anything up.
@@ -59,22 +149,29 @@ pub fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
         .map_err(|error| LoggingError::Level(level.to_owned(), error))
 }
 
-fn layer(format: LogFormat, terminal: bool) -> Box<dyn Layer<Registry> + Send + Sync> {
-    match format {
-        LogFormat::Json => json(),
-        LogFormat::Auto if !terminal => json(),
-        LogFormat::Auto | LogFormat::Text => Box::new(fmt::layer().with_writer(io::stderr).with_ansi(terminal)),
-    }
+/// What lines look like.
+#[derive(Clone, Copy)]
+struct Looks {
+    format: LogFormat,
+    terminal: bool,
 }
 
-fn json() -> Box<dyn Layer<Registry> + Send + Sync> {
-    Box::new(
-        fmt::layer()
-            .json()
-            .flatten_event(true)
-            .with_span_list(false)
-            .with_writer(io::stderr),
-    )
+impl Looks {
+    fn layer<W>(self, writer: W) -> Box<dyn Layer<Registry> + Send + Sync>
+    where
+        W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+    {
+        let is_json = match self.format {
+            LogFormat::Json => true,
+            LogFormat::Auto => !self.terminal,
+            LogFormat::Text => false,
+        };
+        if !is_json {
+            return Box::new(fmt::layer().with_writer(writer).with_ansi(self.terminal));
+        }
+        let lines = fmt::layer().json().flatten_event(true).with_span_list(false);
+        Box::new(lines.with_writer(writer))
+    }
 }
 
 #[cfg(test)]

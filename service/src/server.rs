@@ -9,7 +9,7 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, nonces};
-use crate::context::{Context, State};
+use crate::context::{Context, State, WaitedFor};
 use crate::db::DbError;
 use crate::directory::{self, Directory};
 use crate::front_door::address::TrustedProxies;
@@ -131,16 +131,19 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let front_door = FrontDoor::new(settings, IpLimit::new(parts.ip_limit), directory.clone(), admission);
     let spec: serde_json::Value =
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
-    let context = Context::new(State {
-        pool: parts.pool,
+    let waited_for = WaitedFor {
+        pool: parts.pool.clone(),
         recorder: Recorder::start(parts.recorder_pool),
+    };
+    let state = State {
         storage: (parts.storage)(&public_url)?,
         public_url: public_url.clone(),
         environment: parts.environment,
         cursor_key: parts.master_key.derive(purpose::CURSORS),
         spec_json: spec.to_string(),
         front_door,
-    });
+    };
+    let context = Context::new(waited_for, state);
     let shared = context.clone();
     let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
     let mut background = JoinSet::new();
@@ -153,7 +156,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     ));
     background.spawn(nonces::keep_partitions(parts.admission_pool));
     #[cfg(feature = "render")]
-    let renderers = Renderers::start(parts.renderers, &context.pool, &context.storage);
+    let renderers = Renderers::start(parts.renderers, &parts.pool, &context.storage);
     Ok(RunningServer {
         address: server.address,
         public_url,

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use deadpool_postgres::Pool;
 use http_body_util::BodyExt;
 use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
@@ -63,6 +64,7 @@ pub struct Service {
     pub db: tokio_postgres::Client,
     seen: Arc<Mutex<Option<Answer>>>,
     config: tokio_postgres::Config,
+    pool: Pool,
     running: RunningServer,
     // In this order: what uses the database ends before it is dropped.
     folder: Arc<tempfile::TempDir>,
@@ -109,11 +111,12 @@ impl Service {
             size,
             ..PoolSettings::default()
         };
+        let pool = pool::pool(config.clone(), &few(6)).unwrap();
         let parts = ServerParts {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             public_url: None,
             environment: options.environment,
-            pool: pool::pool(config.clone(), &few(6)).unwrap(),
+            pool: pool.clone(),
             admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
             recorder_pool: pool::pool(config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
             database: config.clone(),
@@ -142,6 +145,7 @@ impl Service {
             db,
             seen: Arc::default(),
             config,
+            pool,
             running,
             folder,
             database,
@@ -229,7 +233,12 @@ impl Service {
             .await;
     }
 
-    /// What its handlers work with: its pool and its storage.
+    /// Its connections for reads.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// What its handlers work with, such as its storage.
     pub fn context(&self) -> &Context {
         &self.running.context
     }

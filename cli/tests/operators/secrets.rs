@@ -52,7 +52,7 @@ async fn secrets_are_sealed_anew_and_back_and_open_under_either() {
     let alone = ["secrets", "rekey", "--master-key-file", "new.key"];
     assert_eq!(deployment.json(&alone)["changed"], false);
     let old = ["secrets", "rekey", "--master-key-file", "old.key"];
-    deployment.run(&old).failed(1, "sealed under another master key");
+    deployment.run(&old).failed(1, "it was stored under another master key");
     let back = [
         "secrets",
         "rekey",

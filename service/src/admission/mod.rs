@@ -24,6 +24,7 @@ use self::nonces::{BUCKET, Digest, MARGIN, NonceMemory};
 use self::windows::{Entered, Place, Windows};
 use crate::db::DbError;
 use crate::db::connection::Connection;
+use crate::deadline::Deadline;
 use crate::directory::Key;
 use crate::statement;
 
@@ -39,11 +40,9 @@ const QUEUE: usize = 10_000;
 /// The most of them that one key may have, those included that are recorded behind their answers.
 const SHARE: usize = QUEUE / 4;
 
-/// How long one attempt at a batch may take: two of them, one after the other, fit into [`PATIENCE`].
+/// How long one attempt at a batch may take: two of them, one after the other, fit into what a request may wait
+/// ([`DATABASE_WAIT`](crate::deadline::DATABASE_WAIT)).
 const ATTEMPT: Duration = Duration::from_millis(800);
-
-/// How long a request waits to be admitted, by its own clock.
-const PATIENCE: Duration = Duration::from_millis(1_700);
 
 /// A window that began further ahead of the database's clock than this is the work of a clock that stepped, and begins
 /// anew. Less is the way of transactions, each of which reads the clock when it begins.
@@ -112,7 +111,7 @@ pub enum AdmissionError {
     /// The nonce could not be recorded, or nobody knows whether it was.
     #[error("the database did not admit it: {0}")]
     Db(Arc<DbError>),
-    /// No answer within the request's own patience.
+    /// No answer by the request's deadline.
     #[error("admission took too long")]
     TimedOut,
 }
@@ -196,8 +195,14 @@ impl Admission {
     /// answer. A refusal takes neither a connection nor a place in anybody's queue.
     ///
     /// # Errors
-    /// When the nonce was used before, or could not be recorded.
-    pub async fn admit(&self, key: &Key, nonce: &str, durability: Durability) -> Result<Standing, AdmissionError> {
+    /// When the nonce was used before, or could not be recorded by the `deadline`.
+    pub async fn admit(
+        &self,
+        key: &Key,
+        nonce: &str,
+        durability: Durability,
+        deadline: Deadline,
+    ) -> Result<Standing, AdmissionError> {
         let digest = Digest::of(&key.id, nonce);
         if !self.memory.insert(digest, Instant::now()) {
             return Err(AdmissionError::Replayed);
@@ -227,9 +232,7 @@ impl Admission {
                     _place: place,
                 };
                 self.queue.try_send(waiting).map_err(|_| AdmissionError::Busy)?;
-                let outcome = tokio::time::timeout(PATIENCE, outcome)
-                    .await
-                    .map_err(|_| AdmissionError::TimedOut)?;
+                let outcome = deadline.within(outcome).await.ok_or(AdmissionError::TimedOut)?;
                 outcome.map_err(|_| AdmissionError::Busy)?.map(standing)
             }
         }
@@ -368,5 +371,41 @@ fn answer(
             (None, _) => Err(AdmissionError::Replayed),
         };
         request.reply(outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::windows::Entered;
+    use super::*;
+    use crate::db::pool::{PoolSettings, parse_url, pool};
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_is_not_admitted() {
+        let database = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgresql://u@{}/d", database.local_addr().unwrap());
+        let pool = pool(parse_url(&url).unwrap(), &PoolSettings::default()).unwrap();
+        let windows = Arc::<Windows>::default();
+        let key_id: Arc<str> = "a".into();
+        let Entered::Placed(place) = windows.enter(&key_id, 1, SHARE) else {
+            panic!("there is room")
+        };
+        let (answer, outcome) = oneshot::channel();
+        let (queue, waiting) = mpsc::channel(1);
+        let abandoned = WaitingRequest {
+            digest: Digest::of(&key_id, "gone"),
+            key_id,
+            answer: Some(answer),
+            _place: place,
+        };
+        assert!(queue.try_send(abandoned).is_ok());
+        drop((outcome, queue));
+        run(pool, waiting, windows).await;
+        assert!(
+            database.accept().now_or_never().is_none(),
+            "it was asked of the database"
+        );
     }
 }

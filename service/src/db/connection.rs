@@ -18,10 +18,7 @@ use super::DbError;
 use super::pool::POOL_WAIT;
 use super::statement::Statement;
 use super::transaction::{Prepared, Transaction};
-
-/// The time that one request may spend waiting for the database, the wait for a connection included: with what else a
-/// request takes, every answer is there within 2 s.
-pub const REQUEST_BOUND: Duration = Duration::from_millis(1_600);
+use crate::deadline::Deadline;
 
 /// Values of a statement's parameters.
 pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
@@ -50,7 +47,10 @@ impl Connection {
     /// # Errors
     /// When there is none in time.
     pub async fn take(pool: &Pool, bound: Duration) -> Result<Self, DbError> {
-        let deadline = Instant::now() + bound;
+        Self::take_until(pool, Instant::now() + bound).await
+    }
+
+    async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
         let object = tokio::time::timeout_at(deadline, pool.get())
             .await
             .map_err(|_| DbError::TimedOut)??;
@@ -62,15 +62,16 @@ impl Connection {
         })
     }
 
-    /// A connection for a request, out of its key's `share` of the pool.
+    /// A connection for a request until its `deadline`, out of its key's `share` of the pool.
     ///
     /// # Errors
     /// When the key has as many as it may have, or all are taken, for as long as a request waits for one.
-    pub async fn take_of_share(pool: &Pool, share: &Arc<Semaphore>) -> Result<Self, DbError> {
-        let permit = tokio::time::timeout(POOL_WAIT, share.clone().acquire_owned())
+    pub async fn take_of_share(pool: &Pool, share: &Arc<Semaphore>, deadline: Deadline) -> Result<Self, DbError> {
+        let patience = deadline.instant().min(Instant::now() + POOL_WAIT);
+        let permit = tokio::time::timeout_at(patience, share.clone().acquire_owned())
             .await
             .map_err(|_| DbError::TimedOut)?;
-        let mut connection = Self::take(pool, REQUEST_BOUND).await?;
+        let mut connection = Self::take_until(pool, deadline.instant()).await?;
         // A semaphore that is closed bounds nothing; this one never is.
         connection._share = permit.ok();
         Ok(connection)

@@ -12,6 +12,7 @@ use super::route::Destination;
 use super::verify::{Located, Verified};
 use super::{Refused, Seen};
 use crate::admission::{Admission, AdmissionError, Standing};
+use crate::deadline::Deadline;
 use crate::directory::{Directory, Grants, Key};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
@@ -19,13 +20,15 @@ use crate::generated::errors::ErrorCode;
 /// Who called, and what of the call an endpoint may use. Only admission makes one:
 ///
 /// ```compile_fail,E0451
-/// fn as_somebody(key: std::sync::Arc<partner_api::directory::Key>) -> partner_api::front_door::Caller {
-///     partner_api::front_door::Caller { key }
+/// use partner_api::{deadline::Deadline, directory::Key, front_door::Caller};
+/// fn as_somebody(key: std::sync::Arc<Key>, deadline: Deadline) -> Caller {
+///     Caller { key, deadline }
 /// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Caller {
     key: Arc<Key>,
+    deadline: Deadline,
 }
 
 impl Caller {
@@ -37,6 +40,11 @@ impl Caller {
     /// What its partner may see.
     pub fn grants(&self) -> &Grants {
         &self.key.partner.grants
+    }
+
+    /// Until when its request waits for the database.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
     }
 }
 
@@ -69,16 +77,15 @@ pub(super) async fn admit(
         query,
         raw,
         credentials,
+        deadline,
         ..
     } = located.into_verified();
     let key = match check_again(directory, &credentials, Utc::now()) {
         Ok(key) => key,
         Err(error) => return Err(seen.refused(error)),
     };
-    let standing = match admission
-        .admit(&key, credentials.nonce.as_str(), destination.durability())
-        .await
-    {
+    let admitted = admission.admit(&key, credentials.nonce.as_str(), destination.durability(), deadline);
+    let standing = match admitted.await {
         Ok(standing) => standing,
         Err(error) => return Err(seen.refused(refusal(&error))),
     };
@@ -86,7 +93,7 @@ pub(super) async fn admit(
     if standing.is_exceeded() {
         return Err(seen.refused(too_many(standing)));
     }
-    let caller = Caller { key };
+    let caller = Caller { key, deadline };
     Ok(Admitted {
         seen,
         destination,

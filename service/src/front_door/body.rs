@@ -11,6 +11,7 @@ use super::budget::{BodyBudget, Hold};
 use super::identify::{Credentials, Identified};
 use super::route::Destination;
 use super::{MAX_BODY_BYTES, Refused, Seen};
+use crate::deadline::Deadline;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::listener::RequestBody;
@@ -25,6 +26,8 @@ pub(super) struct Received {
     pub credentials: Credentials,
     /// What the body takes of the budget of unverified bytes.
     pub hold: Hold,
+    /// Until when it waits for the database, from now on.
+    pub deadline: Deadline,
     _step: (),
 }
 
@@ -62,6 +65,7 @@ pub(super) async fn receive(
             raw,
             credentials,
             hold,
+            deadline: Deadline::begin(),
             _step: (),
         }),
         Err(error) => Err(seen.refused(error)),

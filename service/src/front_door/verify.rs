@@ -10,6 +10,7 @@ use super::body::Received;
 use super::identify::Credentials;
 use super::route::Destination;
 use super::{Refused, Seen, address};
+use crate::deadline::Deadline;
 use crate::directory::AllowlistMode;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
@@ -24,6 +25,7 @@ pub(super) struct Verified {
     /// The body, byte for byte as sent.
     pub raw: Bytes,
     pub credentials: Credentials,
+    pub deadline: Deadline,
     _step: (),
 }
 
@@ -51,6 +53,7 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         raw,
         credentials,
         hold,
+        deadline,
         ..
     } = received;
     let query = match decode_query(head.uri.query().unwrap_or_default().as_bytes()) {
@@ -77,6 +80,7 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         query,
         raw,
         credentials,
+        deadline,
         _step: (),
     })
 }

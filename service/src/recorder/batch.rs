@@ -65,7 +65,7 @@ fn hand_on(shared: &Shared, batch: Vec<WaitingPackage>, verdicts: Vec<Result<Ver
             Verdict::UnknownBranch => Outcome::UnknownBranch,
             Verdict::AmbiguousBranch => Outcome::AmbiguousBranch,
             Verdict::ForReport(target) => {
-                shared.reports.add(target, waiting);
+                shared.lines.add(target, waiting);
                 continue;
             }
             Verdict::Overtaken => {

@@ -12,8 +12,10 @@
 
 mod batch;
 mod budget;
+mod lines;
 mod queue;
 mod reports;
+mod turns;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,20 +25,17 @@ use deadpool_postgres::Pool;
 use futures::FutureExt;
 use thiserror::Error;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
 use self::budget::{Budget, Held};
+use self::lines::Lines;
 use self::queue::Queue;
-use self::reports::Reports;
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::db::measurements::{Applied, Lock, Package, Replay};
 use crate::db::pool::PoolSettings;
-
-/// The longest that a caller waits for an answer.
-const ANSWER_WITHIN: Duration = Duration::from_millis(1_900);
+use crate::deadline::{DATABASE_WAIT, Deadline};
 
 /// The longest that a statement, or a transaction, and the wait for its connection may take together.
 const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
@@ -88,7 +87,10 @@ pub enum RecordError {
 
 impl From<DbError> for RecordError {
     fn from(error: DbError) -> Self {
-        RecordError::Db(Arc::new(error))
+        match error {
+            DbError::TimedOut => RecordError::Overdue(ATTEMPT_WITHIN),
+            error => RecordError::Db(Arc::new(error)),
+        }
     }
 }
 
@@ -116,7 +118,7 @@ type Answer = Result<Outcome, RecordError>;
 struct WaitingPackage {
     package: Package,
     answer: oneshot::Sender<Answer>,
-    since: Instant,
+    deadline: Deadline,
     // Given back with the answer.
     _held: Held,
 }
@@ -129,7 +131,7 @@ impl WaitingPackage {
 
     /// Whether anybody still waits for it.
     fn is_wanted(&self) -> bool {
-        !self.answer.is_closed() && self.since.elapsed() < ANSWER_WITHIN
+        !self.answer.is_closed() && !self.deadline.has_passed()
     }
 }
 
@@ -137,7 +139,7 @@ impl WaitingPackage {
 struct Shared {
     pool: Pool,
     queue: Queue,
-    reports: Reports,
+    lines: Lines,
 }
 
 /// Records measurements; one for a process. Its tasks end with it, after what they have at hand.
@@ -152,7 +154,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             pool,
             queue: Queue::default(),
-            reports: Reports::default(),
+            lines: Lines::default(),
         });
         tokio::spawn(batch::run(shared.clone()));
         for (lock, tasks) in [(Lock::Free, reports::ROUNDS), (Lock::InTurn, reports::ALONE)] {
@@ -169,20 +171,20 @@ impl Recorder {
     /// Records a package, and applies it to the open report of its plate if there is one. What is answered is durable.
     ///
     /// # Errors
-    /// After [`RecordError::Busy`] nothing was recorded; after any other the outcome is unknown.
-    pub async fn submit(&self, package: Package) -> Answer {
+    /// No later than at the `deadline`. After [`RecordError::Busy`] nothing was recorded; after any other the outcome is unknown.
+    pub async fn submit(&self, package: Package, deadline: Deadline) -> Answer {
         let held = self.budget.hold(&package).ok_or(RecordError::Busy)?;
         let (answer, outcome) = oneshot::channel();
         self.shared.queue.push(WaitingPackage {
             package,
             answer,
-            since: Instant::now(),
+            deadline,
             _held: held,
         });
-        match tokio::time::timeout(ANSWER_WITHIN, outcome).await {
-            Ok(Ok(answer)) => answer,
+        match deadline.within(outcome).await {
+            Some(Ok(answer)) => answer,
             // Dropped unanswered where it was seen to be overdue.
-            Ok(Err(_)) | Err(_) => Err(RecordError::Overdue(ANSWER_WITHIN)),
+            Some(Err(_)) | None => Err(RecordError::Overdue(DATABASE_WAIT)),
         }
     }
 }
@@ -190,7 +192,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.queue.close();
-        self.shared.reports.close();
+        self.shared.lines.close();
     }
 }
 
@@ -199,16 +201,14 @@ async fn connect(pool: &Pool) -> Result<Connection, DbError> {
     Connection::take(pool, ATTEMPT_WITHIN).await
 }
 
-/// Does a piece of the work of a task that must go on whatever becomes of it; false when it panicked. What the piece had at
-/// hand is dropped unanswered then, which its callers are told at once.
-async fn unless_it_panics(work: impl Future<Output = ()>) -> bool {
-    let done = AssertUnwindSafe(work).catch_unwind().await.is_ok();
-    if !done {
+/// Does a piece of the work of a task that must go on whatever becomes of it. Where it panics, what it had at hand is
+/// dropped unanswered, which its callers are told at once.
+async fn unless_it_panics(work: impl Future<Output = ()>) {
+    if AssertUnwindSafe(work).catch_unwind().await.is_err() {
         tracing::error!(
             "recording measurements panicked; their callers are answered 503, and the panic is in the log before this line"
         );
     }
-    done
 }
 
 fn packages(batch: &[WaitingPackage]) -> Vec<&Package> {

@@ -1,13 +1,12 @@
 //! What waits for the next batch: each partner's packages in their order, partners in turns.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 use super::WaitingPackage;
+use super::turns::Turns;
 
 /// The most packages in a batch: beyond it a statement gains little and its first package waits for the last.
 pub(super) const LARGEST_BATCH: usize = 64;
@@ -29,16 +28,14 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    lanes: HashMap<Uuid, VecDeque<WaitingPackage>>,
-    /// The partners that have a lane, the next one first.
-    turns: VecDeque<Uuid>,
+    turns: Turns<WaitingPackage>,
     is_closed: bool,
 }
 
 impl Queue {
     /// Adds a package at the end of its partner's.
     pub fn push(&self, waiting: WaitingPackage) {
-        self.with(|state| state.lane(waiting.package.partner_id).push_back(waiting));
+        self.with(|state| state.turns.push_back(waiting.package.partner_id, waiting));
         self.arrived.notify_one();
     }
 
@@ -46,7 +43,7 @@ impl Queue {
     pub fn again(&self, again: Vec<WaitingPackage>) {
         self.with(|state| {
             for waiting in again.into_iter().rev() {
-                state.lane(waiting.package.partner_id).push_front(waiting);
+                state.turns.push_front(waiting.package.partner_id, waiting);
             }
         });
         self.arrived.notify_one();
@@ -80,32 +77,15 @@ impl Queue {
 }
 
 impl State {
-    fn lane(&mut self, partner_id: Uuid) -> &mut VecDeque<WaitingPackage> {
-        let turns = &mut self.turns;
-        self.lanes.entry(partner_id).or_insert_with(|| {
-            turns.push_back(partner_id);
-            VecDeque::new()
-        })
-    }
-
     fn take(&mut self) -> Vec<WaitingPackage> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < LARGEST_BATCH && bytes < LARGEST_BYTES {
-            let Some(partner_id) = self.turns.pop_front() else {
+            let Some(next) = self.turns.next() else {
                 break;
             };
-            let Some(lane) = self.lanes.get_mut(&partner_id) else {
-                continue;
-            };
-            let next = lane.pop_front();
-            if lane.is_empty() {
-                self.lanes.remove(&partner_id);
-            } else {
-                self.turns.push_back(partner_id);
-            }
-            if let Some(waiting) = next.filter(WaitingPackage::is_wanted) {
-                bytes += waiting.package.raw.len();
-                batch.push(waiting);
+            if next.is_wanted() {
+                bytes += next.package.raw.len();
+                batch.push(next);
             }
         }
         batch
@@ -117,10 +97,11 @@ pub(super) mod tests {
     use std::sync::Arc;
 
     use tokio::sync::oneshot;
-    use tokio::time::Instant;
+    use uuid::Uuid;
 
     use super::*;
     use crate::db::measurements::Package;
+    use crate::deadline::Deadline;
     use crate::recorder::Answer;
     use crate::recorder::budget::Budget;
     use crate::rules::plate::Plate;
@@ -140,15 +121,14 @@ pub(super) mod tests {
         }
     }
 
-    fn waiting(partner: u128, external_id: &str) -> (WaitingPackage, oneshot::Receiver<Answer>) {
+    pub fn waiting(partner: u128, external_id: &str) -> (WaitingPackage, oneshot::Receiver<Answer>) {
         let (answer, outcome) = oneshot::channel();
         let package = package(Uuid::from_u128(partner), external_id);
         let held = Arc::<Budget>::default().hold(&package).expect("room");
-        let since = Instant::now();
         let waiting = WaitingPackage {
             package,
             answer,
-            since,
+            deadline: Deadline::begin(),
             _held: held,
         };
         (waiting, outcome)

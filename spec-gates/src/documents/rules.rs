@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use ignore::WalkBuilder;
 use regex::Regex;
 
-use super::pattern;
+use super::{pattern, texts};
 
 /// Where the rules stand, each with its id.
 const HOME: &str = "docs/contract";
@@ -40,18 +39,7 @@ struct Rules {
 ///
 /// When a file or a folder cannot be read.
 pub fn wrong_ids(root: &Path, exceptions: &[(&str, &str)]) -> std::io::Result<Vec<String>> {
-    let mut texts = Vec::new();
-    for entry in WalkBuilder::new(root).require_git(false).build() {
-        let entry = entry.map_err(std::io::Error::other)?;
-        if entry.file_type().is_some_and(|found| found.is_file()) {
-            // What is no text, a picture for instance, cites nothing.
-            if let Ok(text) = String::from_utf8(std::fs::read(entry.path())?) {
-                let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
-                texts.push((path.to_string_lossy().into_owned(), text));
-            }
-        }
-    }
-
+    let texts = texts(root)?;
     let mut wrong = BTreeSet::new();
     let rules = rules(&texts, &mut wrong);
     let mut tested = BTreeSet::new();

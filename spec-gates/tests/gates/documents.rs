@@ -1,19 +1,22 @@
 //! The files, folders and commands that the documents name exist, and so do the rules that comments and tests cite.
 
-use spec_gates::documents::{Document, PathRules, missing_commands, missing_paths, stages_of_usage, wrong_ids};
+use spec_gates::documents::{
+    Document, PathRules, missing_commands, missing_paths, missing_tests, stages_of_usage, wrong_ids,
+};
 
 use crate::contracts::root;
 
 /// A document, where its paths may start, and the words that look like paths and are none.
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.
     ("ARCHITECTURE.md", &["", "service/src", "service/src/generated"], &[]),
     ("CONTRIBUTING.md", &["", "service/src"], &[]),
     ("SECURITY.md", &[""], &[]),
+    ("docs/faults.md", &["", "service/src"], &[]),
     ("spec/README.md", &["spec", ""], &[]),
     ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
@@ -76,6 +79,13 @@ fn every_file_and_folder_that_a_document_names_exists() {
 fn every_command_that_a_document_names_exists() {
     let documents: Vec<Document> = documents().into_iter().map(|(_, document)| document).collect();
     let wrong = missing_commands(&root(), &documents).unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_test_that_the_table_of_faults_names_exists() {
+    let faults = Document::read(&root(), "docs/faults.md").unwrap();
+    let wrong = missing_tests(&root(), &faults).unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -173,6 +183,23 @@ fn commands_that_do_not_exist_are_named() {
             "D.md: `paint` is no stage of script/test",
             "D.md: `script/gone` is no executable file",
             "D.md: `script/plain` is no executable file",
+        ]
+    );
+}
+
+#[test]
+fn tests_that_do_not_exist_are_named() {
+    let project = project();
+    let tests = "#[tokio::test(flavor = \"multi_thread\")]\n// why\nasync fn the_soup_is_never_cold_at_noon() {}\n\
+                 fn the_soup_is_hot_or_gone() {}\n";
+    std::fs::write(project.path().join("src/rooms/kitchen.rs"), tests).unwrap();
+    let text =
+        "`the_soup_is_never_cold_at_noon`, `the_soup_is_hot_or_gone`, `nobody_sleeps_in_the_bath`, `a_short_name`";
+    assert_eq!(
+        missing_tests(project.path(), &Document::parse("D.md", text)).unwrap(),
+        [
+            "D.md: there is no test `the_soup_is_hot_or_gone`",
+            "D.md: there is no test `nobody_sleeps_in_the_bath`",
         ]
     );
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures::StreamExt;
 use futures::future::{join, join_all};
+use futures::stream::FuturesUnordered;
 use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service, cluster};
 use tokio::sync::Notify;
 
@@ -94,6 +96,32 @@ async fn a_key_over_its_limit_is_refused_without_the_database() {
         answer.assert_refused(429, "rate_limited");
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
+}
+
+/// KEY-10
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_reads_hang_leaves_connections_to_the_others() {
+    let service = Service::start().await;
+    let holder = cluster::connect(&service.database()).await;
+    holder
+        .batch_execute("BEGIN; LOCK TABLE inspections IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let mut hanging: FuturesUnordered<_> = (0..20)
+        .map(|_| service.get(&ALPHA, "/api/v1/partner/inspections"))
+        .collect();
+    // Whoever is turned away has waited in vain for one of the connections that the key may have: it has them all.
+    let turned_away = hanging.next().await.unwrap();
+    turned_away.assert_refused(503, "service_unavailable");
+    for _ in 0..3 {
+        service.get(&BETA, ORGANIZATIONS).await.assert_status(200);
+    }
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    while hanging.next().await.is_some() {}
+    service
+        .get(&ALPHA, "/api/v1/partner/inspections")
+        .await
+        .assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

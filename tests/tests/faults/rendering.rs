@@ -25,13 +25,11 @@ fn id(report: &str) -> Uuid {
 }
 
 fn worker(service: &Service) -> Worker {
-    Worker::new(service.context().pool.clone(), service.context().storage.clone(), 1)
+    Worker::new(service.pool().clone(), service.context().storage.clone(), 1)
 }
 
 async fn connection(service: &Service) -> Connection {
-    Connection::take(&service.context().pool, Duration::from_secs(20))
-        .await
-        .unwrap()
+    Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap()
 }
 
 /// Makes the stored PDF stale.
@@ -84,7 +82,7 @@ async fn stuck_at_its_upload(service: &Service) -> (tokio::task::JoinHandle<()>,
     service.db.execute("DELETE FROM photos", &[]).await.unwrap();
     ask(service, PUBLISHED).await;
     let (storage, listener) = hung_store().await;
-    let worker = Worker::new(service.context().pool.clone(), storage, 1);
+    let worker = Worker::new(service.pool().clone(), storage, 1);
     let task = tokio::spawn(async move { drop(worker.turn().await) });
     let (_socket, _) = listener.accept().await.unwrap();
     assert_eq!(
@@ -120,7 +118,7 @@ async fn a_renderer_that_is_stopped_gives_its_work_back() {
     service.db.execute("DELETE FROM photos", &[]).await.unwrap();
     ask(&service, PUBLISHED).await;
     let (storage, listener) = hung_store().await;
-    let stopped = Worker::new(service.context().pool.clone(), storage, 1);
+    let stopped = Worker::new(service.pool().clone(), storage, 1);
     let at_its_upload = async { drop(listener.accept().await.unwrap()) };
     let turn = stopped.turn_until(at_its_upload).await.unwrap();
     assert_eq!(turn, Turn::Stopped(id(PUBLISHED)));

@@ -9,10 +9,10 @@ use futures::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api::db::measurements::{Package, Status};
-use partner_api::recorder::{Outcome, RecordError, Recorder};
+use partner_api::recorder::{Outcome, RecordError};
 use uuid::Uuid;
 
-use crate::world::{OPEN, PLATE, World, grant, partner};
+use crate::world::{OPEN, PLATE, Recorder, World, grant, partner};
 
 const VALUE: &[(&str, &str)] = &[("SLIP_FRONT", "1")];
 

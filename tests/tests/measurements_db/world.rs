@@ -8,7 +8,8 @@ use partner_api::db::connection::Connection;
 use partner_api::db::measurements::{self, Applied, Package, Point, Replay, SkipReason, Skipped};
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::db::thresholds;
-use partner_api::recorder::{self, Outcome, Recorder};
+use partner_api::deadline::Deadline;
+use partner_api::recorder::{self, Outcome, RecordError};
 use partner_api::rules::plate::Plate;
 use partner_api::rules::threshold::Bounds;
 use partner_api_tests::cluster::Database;
@@ -227,9 +228,18 @@ fn sessions(database: &Database, count: usize) -> Pool {
         .unwrap()
 }
 
+/// A recorder, and packages of requests whose bodies have just arrived.
+pub struct Recorder(recorder::Recorder);
+
+impl Recorder {
+    pub async fn submit(&self, package: Package) -> Result<Outcome, RecordError> {
+        self.0.submit(package, Deadline::begin()).await
+    }
+}
+
 fn recorder(database: &Database) -> Recorder {
     let settings = recorder::pool_settings(&PoolSettings::default());
-    Recorder::start(pool(database.config(), &settings).unwrap())
+    Recorder(recorder::Recorder::start(pool(database.config(), &settings).unwrap()))
 }
 
 pub async fn partner(client: &Object, name: &str) -> Uuid {

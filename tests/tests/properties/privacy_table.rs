@@ -310,7 +310,7 @@ async fn the_pdf_is_no_richer_than_the_mode_allows() {
     let service = Service::start().await;
     plant(&service).await;
     let context = service.context();
-    let worker = Worker::new(context.pool.clone(), context.storage.clone(), 1);
+    let worker = Worker::new(service.pool().clone(), context.storage.clone(), 1);
     let pdf = operation("get_inspection_pdf");
     for (mode, (subject, partners)) in SUBJECTS.into_iter().enumerate() {
         told(&service, &partners[0], &pdf, &subject)

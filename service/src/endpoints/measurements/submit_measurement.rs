@@ -50,7 +50,7 @@ pub async fn handle(
         raw,
         points: points.collect(),
     };
-    let outcome = context.recorder.submit(package).await.map_err(unrecorded)?;
+    let outcome = context.record(caller, package).await.map_err(unrecorded)?;
     answer(outcome, plate)
 }
 

@@ -23,7 +23,7 @@ async fn get(service: &Service) -> Answer {
 /// One turn of a renderer of the service's, as its background would take it.
 async fn turn(service: &Service) -> Turn {
     let context = service.context();
-    let worker = Worker::new(context.pool.clone(), context.storage.clone(), 1);
+    let worker = Worker::new(service.pool().clone(), context.storage.clone(), 1);
     worker.turn().await.unwrap()
 }
 
