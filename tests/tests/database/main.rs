@@ -1,6 +1,6 @@
 //! The service and its database: the schema's migrations, statements, connections, and the sandbox's rows.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod connections;
 mod migrations;
