@@ -103,13 +103,17 @@ Examples:
   partner-api serve --help                  every option, with its variable and default
   partner-api partner create 'Acme Devices' the first step of a partner; partner-api partner --help has the next";
 
-const SERVE_EXAMPLES: &str = "\
-A flag wins over its environment variable, and that over the file. TIME is written as 250ms, 5s or 1m.
+/// Before the examples of `serve`.
+macro_rules! options_from {
+    () => {
+        "A flag wins over its environment variable, and that over the file. TIME is written as 250ms, 5s or 1m.\n\nExamples:\n"
+    };
+}
 
-Examples:
-  PARTNER_API_MASTER_KEY_FILE=master.key partner-api serve
-      on 127.0.0.1:8080, with a private database in ./data (make the key: openssl rand -hex 32 > master.key)
-  partner-api serve --config /etc/partner-api.toml --listen 0.0.0.0:8080
+/// The examples of `serve` that any program has.
+macro_rules! serve_from_a_file {
+    () => {
+        "  partner-api serve --config /etc/partner-api.toml --listen 0.0.0.0:8080
       where the file says, for example:
           environment = \"live\"
           public_url = \"https://api.example.org\"
@@ -117,7 +121,19 @@ Examples:
           master_key_file = \"/etc/partner-api.key\"
           trusted_proxies = [\"10.0.0.0/8\"]
           s3_bucket = \"inspection-files\"
-          statement_timeout = \"5s\"";
+          statement_timeout = \"5s\""
+    };
+}
+
+#[cfg(feature = "embedded-postgres")]
+const SERVE_EXAMPLES: &str = concat!(
+    options_from!(),
+    "  PARTNER_API_MASTER_KEY_FILE=master.key partner-api serve
+      on 127.0.0.1:8080, with a private database in ./data (make the key: openssl rand -hex 32 > master.key)\n",
+    serve_from_a_file!()
+);
+#[cfg(not(feature = "embedded-postgres"))]
+const SERVE_EXAMPLES: &str = concat!(options_from!(), serve_from_a_file!());
 
 #[cfg(test)]
 mod tests {

@@ -284,7 +284,7 @@ pub struct Examples {
     /// A code of two branches in two organisations.
     pub ambiguous_branch_code: &'static str,
     /// Code of a branch not granted to beta.
-    pub out_of_scope_branch_code: &'static str,
+    pub not_granted_branch_code: &'static str,
 }
 
 /// Everything the sandbox puts into its database but partners and keys.

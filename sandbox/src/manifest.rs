@@ -56,7 +56,7 @@ pub struct ManifestExamples {
     /// Code of two branches granted to alpha: 400.
     pub ambiguous_branch_code: String,
     /// Code of a branch not granted to beta: 404.
-    pub out_of_scope_branch_code: String,
+    pub not_granted_branch_code: String,
 }
 
 /// Ids of reports that partners see.
@@ -102,7 +102,7 @@ impl Manifest {
                 },
                 inactive_branch_code: examples.inactive_branch_code.to_owned(),
                 ambiguous_branch_code: examples.ambiguous_branch_code.to_owned(),
-                out_of_scope_branch_code: examples.out_of_scope_branch_code.to_owned(),
+                not_granted_branch_code: examples.not_granted_branch_code.to_owned(),
             },
         }
     }

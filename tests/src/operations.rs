@@ -48,6 +48,18 @@ pub fn operation(id: &str) -> Operation {
     *found.unwrap_or_else(|| panic!("the document has no operation {id}"))
 }
 
+/// What can be read of one thing of a list: what stands behind its id in the paths of GET operations, as `/photos` behind
+/// that of one of the `inspections`; "" is the thing itself.
+pub fn readable_parts(list: &str) -> Vec<&'static str> {
+    let of_one = format!("/{list}/{{");
+    let parts = OPERATIONS.iter().filter(|operation| operation.method() == Method::GET);
+    let parts = parts.filter_map(|operation| {
+        let (_, variable) = operation.template.split_once(&of_one)?;
+        Some(variable.split_once('}')?.1)
+    });
+    parts.collect()
+}
+
 impl Operation {
     /// Its method.
     pub fn method(&self) -> Method {

@@ -55,8 +55,8 @@ fn what_is_said_beside_a_reference_makes_no_type_of_its_own() {
     use openapi_3_1::server::responses::AddPetResponse;
     use openapi_3_1::server::types::{Animal, Bird, BirdKind, Owner, Pet};
     let _: fn(Pet) -> AddPetResponse = AddPetResponse::Ok;
-    let pet: fn(Pet) -> (Option<Owner>, Option<Vec<Owner>>, Option<Animal>) =
-        |pet| (pet.keeper, pet.others, pet.animal);
+    type References = (Option<Owner>, Option<Vec<Owner>>, Option<Animal>);
+    let pet: fn(Pet) -> References = |pet| (pet.keeper, pet.others, pet.animal);
     let bird = Bird {
         kind: BirdKind::Bird,
         wings: 2,

@@ -113,7 +113,7 @@ pub const INACTIVE_CODE: &str = "BUR-NILUFER";
 /// The code of two branches in two organisations.
 pub const AMBIGUOUS_CODE: &str = "IZM-BORNOVA";
 /// A branch of an organisation that beta is not granted.
-pub const OUT_OF_SCOPE_CODE: &str = "GAZ-SEHITKAMIL";
+pub const NOT_GRANTED_CODE: &str = "GAZ-SEHITKAMIL";
 /// The branch of the report that every start opens again.
 pub const OPEN_REPORT_CODE: &str = "IST-KADIKOY";
 /// The branches of its one organisation that beta is granted.

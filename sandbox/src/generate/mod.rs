@@ -48,7 +48,7 @@ pub fn dataset(seed: u64) -> Dataset {
             open_report: 0,
             inactive_branch_code: places::INACTIVE_CODE,
             ambiguous_branch_code: places::AMBIGUOUS_CODE,
-            out_of_scope_branch_code: places::OUT_OF_SCOPE_CODE,
+            not_granted_branch_code: places::NOT_GRANTED_CODE,
         },
     };
     reports::add(&mut random, &mut data);

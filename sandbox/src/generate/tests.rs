@@ -69,7 +69,7 @@ fn the_code_out_of_betas_scope_is_of_another_organisation() {
         .map(|branch| branch.organization)
         .collect();
     assert_eq!(beta.len(), 1);
-    let outside = branch(DATA.examples.out_of_scope_branch_code);
+    let outside = branch(DATA.examples.not_granted_branch_code);
     assert!(outside.len() == 1 && outside[0].is_active && !beta.contains(&outside[0].organization));
 }
 

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use self::nonces::{BUCKET, Digest, MARGIN, NonceMemory};
-use self::windows::{Entered, Place, Windows};
+use self::windows::{Entered, QueuePlace, Windows};
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::deadline::Deadline;
@@ -152,7 +152,7 @@ struct WaitingRequest {
     digest: Digest,
     /// `None`: nobody waits for the outcome.
     answer: Option<oneshot::Sender<Result<Counted, AdmissionError>>>,
-    _place: Place,
+    _place: QueuePlace,
 }
 
 impl WaitingRequest {

@@ -62,6 +62,10 @@ ORDER BY detaching DESC NULLS LAST, bucket";
 /// When the database does not answer.
 pub async fn look_after_partitions(pool: &Pool) -> Result<(), DbError> {
     // A session lock must not stay with a pooled connection: the connection is closed, whatever happens.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "partitions are made by statements of their own"
+    )]
     let client = Object::take(pool.get().await?);
     tokio::time::timeout(MAINTENANCE_BOUND, look_after(&client))
         .await
@@ -137,6 +141,7 @@ pub async fn prepare_partitions(pool: &Pool) -> Result<(), DbError> {
     let there = async {
         loop {
             look_after_partitions(pool).await?;
+            #[expect(clippy::disallowed_methods, reason = "partitions are looked up as above")]
             let client = pool.get().await?;
             let (now, there) = partitions(&client).await?;
             if (now..=now + 1).all(|bucket| there.contains(&(bucket, Some(false)))) {

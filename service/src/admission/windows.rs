@@ -29,7 +29,7 @@ pub(super) struct Windows(Arc<Mutex<ByKey>>);
 /// What a request finds that wants to wait for a batch.
 pub(super) enum Entered {
     /// It may wait.
-    Placed(Place),
+    Placed(QueuePlace),
     /// The database has counted as many as the key may send, or more wait than it may send in this window and the next.
     Exceeded(Counted),
     /// The key's share of the queue is taken.
@@ -37,12 +37,12 @@ pub(super) enum Entered {
 }
 
 /// A waiting request's place among its key's; left when it is dropped.
-pub(super) struct Place {
+pub(super) struct QueuePlace {
     key_id: Arc<str>,
     windows: Arc<Mutex<ByKey>>,
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(&self.key_id) {
@@ -90,15 +90,15 @@ impl Windows {
     }
 
     /// A place for a nonce that is recorded behind its answer; `None` when the key has its `share` of the queue.
-    pub fn place(&self, key_id: &Arc<str>, share: usize) -> Option<Place> {
+    pub fn place(&self, key_id: &Arc<str>, share: usize) -> Option<QueuePlace> {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window(&mut windows, key_id, Instant::now());
         ((window.waiting as usize) < share).then(|| self.add(window, key_id))
     }
 
-    fn add(&self, window: &mut Window, key_id: &Arc<str>) -> Place {
+    fn add(&self, window: &mut Window, key_id: &Arc<str>) -> QueuePlace {
         window.waiting += 1;
-        Place {
+        QueuePlace {
             key_id: key_id.clone(),
             windows: self.0.clone(),
         }

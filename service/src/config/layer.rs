@@ -45,16 +45,24 @@ pub struct Layer {
     pub other_master_key_file: Option<PathBuf>,
 
     /// PostgreSQL to use, postgresql://user:password@host/database?sslmode=require. With a password it belongs into the
-    /// environment or the file, for everybody can list flags [env: PARTNER_API_DATABASE_URL] [default: a private cluster
-    /// in the data folder]
+    /// environment or the file, for everybody can list flags [env: PARTNER_API_DATABASE_URL]
+    #[cfg_attr(
+        feature = "embedded-postgres",
+        doc = "[default: a private cluster in the data folder]"
+    )]
+    #[cfg_attr(not(feature = "embedded-postgres"), doc = "[default: none, it is needed]")]
     #[arg(long, value_name = "URL", value_parser = hidden, help_heading = "Database")]
     pub database_url: Option<Hidden>,
-    /// Folder for the private cluster and the files [env: PARTNER_API_DATA_DIR] [default: ./data]
+    #[cfg_attr(feature = "embedded-postgres", doc = "Folder for the private cluster and the files")]
+    #[cfg_attr(not(feature = "embedded-postgres"), doc = "Folder for the files")]
+    /// [env: PARTNER_API_DATA_DIR] [default: ./data]
     #[arg(long, value_name = "FOLDER", help_heading = "Database")]
     pub data_dir: Option<PathBuf>,
     /// Folder with postgres, initdb and pg_ctl for the private cluster [env: PARTNER_API_POSTGRES_BIN] [default: searched
     /// on the PATH, by pg_config, in Debian's and Homebrew's folders]
     #[arg(long, value_name = "FOLDER", help_heading = "Database")]
+    // A file may be shared with programs that have a private cluster.
+    #[cfg_attr(not(feature = "embedded-postgres"), arg(hide = true))]
     pub postgres_bin: Option<PathBuf>,
     /// Database connections for requests, 1 to 1000 [env: PARTNER_API_POOL_SIZE] [default: 16]
     #[arg(long, value_name = "NUMBER", help_heading = "Database")]

@@ -51,6 +51,7 @@ impl Connection {
     }
 
     async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
+        #[expect(clippy::disallowed_methods, reason = "this is what everybody else takes")]
         let object = tokio::time::timeout_at(deadline, pool.get())
             .await
             .map_err(|_| DbError::TimedOut)??;

@@ -2,8 +2,7 @@
 //!
 //! A request is a value that moves, and each step is a type that only the step before can make:
 //! arrived → identified → received → verified → located → admitted → routed → permitted → callable → answered. The order of checks
-//! (REQ-1) is [`FrontDoor::pass`], read from top to bottom: per-IP limit, the four headers, key, timestamp, body size,
-//! signature, IP allowlist, nonce, key limit, route, permission, parameters and body.
+//! (REQ-1) is [`FrontDoor::pass`], read from top to bottom.
 //!
 //! Dropshot serves nothing here: its server answers unknown routes in its own shape, gives errors no request id, has no
 //! middleware, and offers no bound on connections. What is generated calls the endpoints directly (`generated::calls`); the

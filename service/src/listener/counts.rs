@@ -82,6 +82,7 @@ pub struct Tally {
     pub abandoned: u64,
 }
 
+/// How often what has happened, and what of it the log has been told.
 #[derive(Debug)]
 pub(super) struct Counts {
     clock: Clock,
@@ -105,10 +106,12 @@ impl Counts {
         }
     }
 
+    /// A connection got a seat.
     pub fn accepted(&self) {
         self.accepted.fetch_add(1, Relaxed);
     }
 
+    /// Counts an event, and logs it unless one of its kind was logged a moment ago.
     pub fn note(&self, event: Event) {
         self.note_because(event, "");
     }
@@ -145,6 +148,7 @@ impl Counts {
         }
     }
 
+    /// What is counted here, beside what its callers count: open connections, and requests that run on without a client.
     pub fn tally(&self, connections: usize, detached: usize) -> Tally {
         let seen = |event: Event| self.kinds[event as usize].seen.load(Relaxed);
         Tally {

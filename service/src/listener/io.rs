@@ -32,6 +32,7 @@ struct Linger {
 }
 
 impl<T> Watched<T> {
+    /// A connection that notes on `pulse` what comes.
     pub fn new(inner: T, pulse: Arc<Pulse>, shared: Arc<Shared>) -> Self {
         Watched {
             inner,

@@ -22,19 +22,23 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub(super) struct Clock(Instant);
 
 impl Clock {
+    /// One that starts now.
     pub fn start() -> Self {
         Clock(Instant::now())
     }
 
+    /// The time, in this clock's microseconds.
     pub fn now(self) -> u64 {
         micros(self.0.elapsed()) + 1
     }
 
+    /// The moment of a time of this clock.
     pub fn at(self, time: u64) -> Instant {
         self.0 + Duration::from_micros(time - 1)
     }
 }
 
+/// A duration in the clock's unit; one that is beyond it is as good as for ever.
 pub(super) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX / 4)
 }
@@ -52,6 +56,7 @@ pub(super) enum Order {
     Abort,
 }
 
+/// What is spoken on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Stage {
@@ -70,6 +75,7 @@ pub(super) enum Due {
     Cut(Option<Event>),
 }
 
+/// What is known of one connection, shared by all that have a part in it.
 #[derive(Debug)]
 pub(super) struct Pulse {
     pub id: u64,
@@ -113,6 +119,7 @@ impl Pulse {
         }
     }
 
+    /// The clock of all its times.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -126,6 +133,7 @@ impl Pulse {
         InFlight(self.clone())
     }
 
+    /// What is spoken on it so far.
     pub fn stage(&self) -> Stage {
         match self.stage.load(Acquire) {
             0 => Stage::New,
@@ -170,14 +178,17 @@ impl Pulse {
         self.unread.load(Relaxed) || (self.stage() != Stage::Http2 && self.head_since.load(Relaxed) != 0)
     }
 
+    /// From now on what still comes is dropped, and the connection's end is near.
     pub fn linger(&self) {
         self.lingering.store(true, Relaxed);
     }
 
+    /// Watches how an answer is taken.
     pub fn add_answer(&self, answer: &Arc<Answer>) {
         self.answers().push(Arc::downgrade(answer));
     }
 
+    /// Watches no more what has been taken whole, or was given up.
     pub fn forget_ended_answers(&self) {
         self.answers().retain(|answer| answer.strong_count() > 0);
     }
@@ -186,6 +197,7 @@ impl Pulse {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Asks something of the connection, unless more is asked of it already.
     pub fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, AcqRel);
         self.waker.wake();
@@ -249,6 +261,7 @@ impl Pulse {
 pub(super) struct InFlight(Arc<Pulse>);
 
 impl InFlight {
+    /// That of its connection.
     pub fn pulse(&self) -> &Arc<Pulse> {
         &self.0
     }

@@ -18,6 +18,7 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
+    /// The body, and where what is not read of it will be found; `None` when there is nothing to read.
     pub(super) fn new(incoming: Incoming) -> (Self, Option<Leftover>) {
         if incoming.is_end_stream() {
             let empty = RequestBody {

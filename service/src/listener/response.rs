@@ -115,6 +115,7 @@ enum State<B> {
 }
 
 impl<B: Body> Tracked<B> {
+    /// A body of which the peer must take `enough` bytes for its clock to start anew; the request ends with it.
     pub fn new(body: B, request: InFlight, enough: u64) -> Self {
         if body.is_end_stream() {
             return Self::empty(request);
@@ -125,6 +126,7 @@ impl<B: Body> Tracked<B> {
         })
     }
 
+    /// No body.
     pub fn empty(request: InFlight) -> Self {
         Tracked(State::Empty { _request: request })
     }

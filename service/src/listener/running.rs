@@ -32,6 +32,7 @@ pub struct Running {
     accepting: JoinHandle<()>,
 }
 
+/// Begins to accept: each connection goes through `handshake`, each of its requests to `handler`.
 pub(super) fn start<K, S, T, H, F, B>(
     tcp: TcpListener,
     address: SocketAddr,

@@ -24,6 +24,7 @@ pub(super) enum Address {
 }
 
 impl Address {
+    /// That of a client; an IPv4 address in IPv6's clothes is the IPv4 address.
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => Address::V4(v4.octets()),
@@ -47,6 +48,7 @@ struct Seated {
     leaving: HashMap<u64, Arc<Pulse>>,
 }
 
+/// Who has a seat, and who has been without a request for how long.
 #[derive(Debug)]
 pub(super) struct Seats {
     clock: Clock,

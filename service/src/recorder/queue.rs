@@ -17,6 +17,7 @@ pub(super) const LARGEST_BYTES: usize = 4 * 1024 * 1024;
 /// The size of a batch from which on more packages are surely under way; the next batch waits for them: a flush for each
 /// handful of a crowd would cost all of them more than that moment.
 pub(super) const CROWD: usize = 8;
+/// How long it waits for them.
 pub(super) const GATHER: Duration = Duration::from_millis(1);
 
 /// Packages that no statement has looked at yet. Bounded by the budget of the recorder.

@@ -28,6 +28,7 @@ pub(super) struct LinkSigner {
 }
 
 impl LinkSigner {
+    /// For links that begin with `<public_url>/files/`.
     pub fn new(public_url: &str, key: Derived) -> Self {
         Self {
             base: format!("{}/files/", public_url.trim_end_matches('/')),
@@ -42,6 +43,10 @@ impl LinkSigner {
         format!("{}{key}?expires={expires}&signature={signature}", self.base)
     }
 
+    /// Whether this service signed the link and it holds `now`; `expires` is in UNIX seconds.
+    ///
+    /// # Errors
+    /// [`LinkError::Invalid`] unless it is one of ours, and only then [`LinkError::Expired`].
     pub fn verify(&self, key: &str, expires: i64, signature: &str, now: DateTime<Utc>) -> Result<(), LinkError> {
         let signature = HEXLOWER.decode(signature.as_bytes()).map_err(|_| LinkError::Invalid)?;
         // Compares in constant time, and the whole of it.

@@ -61,6 +61,7 @@ impl std::fmt::Debug for S3Settings {
 }
 
 impl S3Settings {
+    /// A client of the service at `endpoint`, or of AWS itself.
     pub(super) fn build(&self, endpoint: Option<&str>) -> Result<AmazonS3, StorageError> {
         let mut options = ClientOptions::new()
             .with_timeout_disabled()

@@ -14,6 +14,10 @@ const HOME: &str = "docs/contract";
 /// A rule: an item of a list that begins with its id. One that has gone has its id struck through.
 static DEFINITION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^- (~~)?\*\*(([A-Z]+)-[1-9][0-9]*)\*\*"));
 static ID: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b([A-Z]+)-[0-9]+\b"));
+/// What can be nothing but a rule's id in prose, even if there is no such group.
+static LIKE_ID: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b([A-Z]{3})-[1-9][0-9]?\b"));
+/// Of what looks like one and is none, the letters: `UTF-8`.
+const NO_GROUPS: [&str; 1] = ["UTF"];
 /// What makes the function below it a test.
 static TEST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^#\[(\w+::)*test\b"));
 
@@ -31,7 +35,7 @@ struct Rules {
 /// A message for each id that is wrong, sorted: one that is cited and not defined, whose rule has gone, that is defined
 /// twice, or that no test cites.
 ///
-/// Everything below `root` that git does not ignore is searched for citations. A test cites an id in the documentation of
+/// Everything below `root` that git does not ignore is searched for citations; of groups that do not exist, prose is. A test cites an id in the documentation of
 /// its function, or in that of the file it stands in, if that is a file of tests. `exceptions` are the rules that no test
 /// can show, each with the reason; each must still be needed.
 ///
@@ -45,7 +49,14 @@ pub fn wrong_ids(root: &Path, exceptions: &[(&str, &str)]) -> std::io::Result<Ve
     let mut tested = BTreeSet::new();
     for (path, text) in &texts {
         for (number, line) in (1..).zip(text.lines()) {
-            for id in ids(line, &rules.groups).filter(|id| !rules.defined.contains_key(*id)) {
+            let of_no_group = LIKE_ID
+                .captures_iter(line)
+                .filter(|found| {
+                    is_prose(path, line) && !rules.groups.contains(&found[1]) && !NO_GROUPS.contains(&&found[1])
+                })
+                .map(|found| found.get_match().as_str());
+            let cited = ids(line, &rules.groups).chain(of_no_group);
+            for id in cited.filter(|id| !rules.defined.contains_key(*id)) {
                 if !rules.gone.contains(id) {
                     wrong.insert(format!(
                         "{path}:{number}: {HOME} has no rule {id}. Cite the one that is meant, or add it at the end of its group."
@@ -99,6 +110,11 @@ fn rules(texts: &[(String, String)], wrong: &mut BTreeSet<String>) -> Rules {
         }
     }
     rules
+}
+
+/// Whether a line of a file is for people: of a document, or a comment in Rust.
+fn is_prose(path: &str, line: &str) -> bool {
+    path.ends_with(".md") || path.ends_with(".rs") && line.trim_start().starts_with("//")
 }
 
 /// The ids of these groups in a text.

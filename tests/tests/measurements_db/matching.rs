@@ -11,7 +11,7 @@ use crate::world::{Branch, OPEN, PLATE, World, branch, grant, organization};
 
 /// MEA-1
 #[tokio::test]
-async fn a_branch_is_found_by_its_code_among_active_ones_in_scope_only() {
+async fn a_branch_is_found_by_its_code_among_active_granted_ones_only() {
     let world = World::new().await;
     let client = world.client().await;
     let (ours, other) = (world.branch, organization(&client).await);

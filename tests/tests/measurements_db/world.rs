@@ -27,7 +27,7 @@ pub struct Branch {
     pub organization_id: Uuid,
 }
 
-/// See above; each test has its own.
+/// A database of its own, with an organisation that the partner is granted, a template, and a recorder.
 pub struct World {
     pool: Pool,
     pub recorder: Recorder,

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 use partner_api_tests::fixture::inspections::UNKNOWN;
 use partner_api_tests::fixture::{branches, organizations, partners};
+use partner_api_tests::operations::readable_parts;
 use partner_api_tests::{ALPHA, Answer, BETA, DELTA, GAMMA, Service, TestKey};
 use serde_json::{Value, json};
 
@@ -164,7 +165,7 @@ async fn single_reports_are_open_as_granted(service: &Service) {
     let world = World::read(service).await;
     for key in &PARTNERS {
         let open: BTreeSet<_> = world.open_inspections(key).iter().map(|report| &report.id).collect();
-        for part in ["", "/forms", "/photos", "/pdf"] {
+        for part in readable_parts("inspections") {
             let path = |id: &str| format!("{ROOT}/inspections/{id}{part}");
             let never_existed = service.get(key, &path(UNKNOWN)).await;
             never_existed.assert_refused(404, "not_found");

@@ -272,8 +272,11 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
                 ..ListFilter::default()
             };
             let listed = walk(&world, &grants, &filter, 100).await;
-            assert_eq!(listed, expected(&reports, &grants, &filter));
             assert_eq!(listed.len(), count);
+            assert!(
+                listed == expected(&reports, &grants, &filter),
+                "others, or in another order"
+            );
         }
     }
 }

@@ -24,7 +24,7 @@ fn restricted(branch: Uuid) -> Grants {
 
 /// REP-1
 #[tokio::test]
-async fn a_report_is_there_in_three_statuses_and_in_scope_only() {
+async fn a_report_is_there_in_three_statuses_and_where_it_is_granted_only() {
     let world = World::new().await;
     let (one, other) = (
         world.organization("one", "FULL").await,

@@ -9,7 +9,7 @@ use partner_api_tests::cluster::Database;
 use tokio_postgres::NoTls;
 use uuid::Uuid;
 
-/// See above; each test has its own.
+/// A database of its own, with a vehicle and nothing else that reports need.
 pub struct World {
     pub client: Object,
     /// The service's way to the database.

@@ -123,7 +123,7 @@ async fn filters_combine() {
 
 /// REP-3
 #[tokio::test]
-async fn a_filter_that_names_what_is_out_of_scope_gives_an_empty_list() {
+async fn a_filter_that_names_what_is_not_granted_gives_an_empty_list() {
     let service = Service::start().await;
     for query in [
         format!("organization_id={}", organizations::FULL),

@@ -51,9 +51,9 @@ async fn a_branch_that_takes_no_measurements_from_this_partner_is_not_found() {
     unknown.snapshot("an_unknown_branch_code_is_not_found");
     let inactive = refused(&service, with("branch_code", json!("ESK-01")), 404, "not_found").await;
     assert_eq!(inactive.message(), unknown.message());
-    let out_of_scope = service.measure(&GAMMA, package().to_string()).await;
+    let not_granted = service.measure(&GAMMA, package().to_string()).await;
     assert_eq!(
-        out_of_scope.assert_refused(404, "not_found").message(),
+        not_granted.assert_refused(404, "not_found").message(),
         unknown.message()
     );
     assert_eq!(service.count("measurements").await, 0);

@@ -1,6 +1,7 @@
 //! What is hidden, wherever it could be asked for.
 
 use partner_api_tests::fixture::{inspections, organizations};
+use partner_api_tests::operations::readable_parts;
 use partner_api_tests::{ALPHA, BETA, Service};
 use serde_json::json;
 
@@ -12,15 +13,15 @@ fn report(id: &str, part: &str) -> String {
 #[tokio::test]
 async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_parts() {
     let service = Service::start().await;
-    let out_of_scope = [
+    let not_granted = [
         inspections::OTHER_BRANCH,
         inspections::FULL_PUBLISHED,
         inspections::NONE_PUBLISHED,
     ];
-    for part in ["", "/forms", "/photos", "/pdf"] {
+    for part in readable_parts("inspections") {
         let unknown = service.get(&BETA, &report(inspections::UNKNOWN, part)).await;
         let message = unknown.assert_refused(404, "not_found").message();
-        for id in inspections::INVISIBLE.into_iter().chain(out_of_scope) {
+        for id in inspections::INVISIBLE.into_iter().chain(not_granted) {
             let answer = service.get(&BETA, &report(id, part)).await;
             assert_eq!(
                 answer.assert_refused(404, "not_found").message(),
@@ -33,10 +34,10 @@ async fn a_hidden_report_answers_like_one_that_does_not_exist_at_each_of_its_par
 
 /// REP-6
 #[tokio::test]
-async fn forms_and_photos_of_a_visible_report_are_there_in_each_of_its_statuses() {
+async fn all_parts_of_a_visible_report_but_its_pdf_are_there_in_each_of_its_statuses() {
     let service = Service::start().await;
     for id in [inspections::PUBLISHED, inspections::ARCHIVED, inspections::CANCELLED] {
-        for part in ["", "/forms", "/photos"] {
+        for part in readable_parts("inspections").into_iter().filter(|part| *part != "/pdf") {
             service.get(&BETA, &report(id, part)).await.assert_status(200);
         }
     }
