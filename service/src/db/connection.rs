@@ -83,11 +83,9 @@ impl Connection {
     /// # Errors
     /// What the database says, or that it said nothing in time.
     pub async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
-        self.finish(async |client| {
-            let prepared = client.prepare_cached(statement.sql()).await?;
-            client.query(&prepared, parameters).await
-        })
-        .await
+        let prepared = self.prepare(statement).await?;
+        self.finish(async |client| client.query(&prepared.0, parameters).await)
+            .await
     }
 
     /// The row of a statement that gives at most one.
@@ -99,11 +97,9 @@ impl Connection {
         statement: &'static Statement,
         parameters: &Parameters<'_>,
     ) -> Result<Option<Row>, DbError> {
-        self.finish(async |client| {
-            let prepared = client.prepare_cached(statement.sql()).await?;
-            client.query_opt(&prepared, parameters).await
-        })
-        .await
+        let prepared = self.prepare(statement).await?;
+        self.finish(async |client| client.query_opt(&prepared.0, parameters).await)
+            .await
     }
 
     /// The row of a statement that gives one.
@@ -111,11 +107,9 @@ impl Connection {
     /// # Errors
     /// As [`query`](Self::query), and for any other number of rows.
     pub async fn query_one(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Row, DbError> {
-        self.finish(async |client| {
-            let prepared = client.prepare_cached(statement.sql()).await?;
-            client.query_one(&prepared, parameters).await
-        })
-        .await
+        let prepared = self.prepare(statement).await?;
+        self.finish(async |client| client.query_one(&prepared.0, parameters).await)
+            .await
     }
 
     /// The rows of a statement whose parameters have types that the database could not tell.
@@ -141,11 +135,9 @@ impl Connection {
     /// # Errors
     /// As [`query`](Self::query).
     pub async fn execute(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<u64, DbError> {
-        self.finish(async |client| {
-            let prepared = client.prepare_cached(statement.sql()).await?;
-            client.execute(&prepared, parameters).await
-        })
-        .await
+        let prepared = self.prepare(statement).await?;
+        self.finish(async |client| client.execute(&prepared.0, parameters).await)
+            .await
     }
 
     /// A transaction, which is not begun yet.
