@@ -96,7 +96,7 @@ pub struct RunningServer {
 /// # Errors
 /// When the database does not answer, or the address is taken.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
-    nonces::prepare_partitions(&parts.admission_pool).await?;
+    nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
     let directory = Directory::load(
         &parts.admission_pool,
         parts.environment,
@@ -142,7 +142,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
     let mut background = JoinSet::new();
     background.spawn(directory.keep_fresh(parts.admission_pool.clone()));
-    background.spawn(nonces::keep_partitions(parts.admission_pool));
+    background.spawn(nonces::PARTITIONS.keep(parts.admission_pool, nonces::MAINTENANCE));
     #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &context.pool, &context.storage);
     Ok(RunningServer {
