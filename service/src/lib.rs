@@ -18,6 +18,7 @@ pub mod listener;
 pub mod logging;
 pub mod publishing;
 pub mod recorder;
+pub mod request_log;
 pub mod rules;
 pub mod secrets;
 pub mod server;

@@ -1,7 +1,7 @@
 //! The running service.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
@@ -18,8 +18,12 @@ use crate::listener::{Limits, Listener, Running};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::Recorder;
+use crate::request_log::RequestLog;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
+
+/// The time that the request log is given at a stop, even where requests took all that there was.
+const LAST_ENTRIES: Duration = Duration::from_secs(1);
 
 /// Opens the object storage, given the public URL under which its links are served.
 pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
@@ -38,6 +42,8 @@ pub struct ServerParts {
     pub admission_pool: Pool,
     /// Connections for recording measurements, so that reads do not wait behind it.
     pub recorder_pool: Pool,
+    /// Connections for writing the request log, and how many days of it are kept; none keeps no log.
+    pub request_log: Option<(Pool, u32)>,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -85,6 +91,8 @@ pub struct RunningServer {
     pub public_url: String,
     /// The state that its requests share.
     pub context: Context,
+    /// What it keeps of requests.
+    pub request_log: RequestLog,
     server: Running,
     background: JoinSet<()>,
     #[cfg(feature = "render")]
@@ -125,7 +133,17 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         request_timeout: parts.request_timeout,
     };
     let admission = Admission::start(parts.admission_pool.clone());
-    let front_door = FrontDoor::new(settings, IpLimit::new(parts.ip_limit), directory.clone(), admission);
+    let request_log = match parts.request_log {
+        Some((pool, days)) => RequestLog::start(pool, days),
+        None => RequestLog::off(),
+    };
+    let front_door = FrontDoor::new(
+        settings,
+        IpLimit::new(parts.ip_limit),
+        directory.clone(),
+        admission,
+        request_log.clone(),
+    );
     let spec: serde_json::Value =
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let context = Context::new(State {
@@ -149,6 +167,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         address: server.address,
         public_url,
         context,
+        request_log,
         server,
         background,
         #[cfg(feature = "render")]
@@ -157,8 +176,10 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
 }
 
 impl RunningServer {
-    /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did.
+    /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did. What they leave in
+    /// the request log is written by then, too, or within the first moment after.
     pub async fn stop(mut self, deadline: Duration) -> bool {
+        let began = Instant::now();
         self.background.abort_all();
         #[cfg(feature = "render")]
         let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
@@ -167,6 +188,8 @@ impl RunningServer {
         if !all {
             tracing::warn!(?deadline, "requests were still under way at the deadline");
         }
+        let left = deadline.saturating_sub(began.elapsed()).max(LAST_ENTRIES);
+        self.request_log.stop(left).await;
         all
     }
 }

@@ -234,6 +234,7 @@ async fn serve(place: &Place) -> RunningServer {
         pool: place.pool.clone(),
         admission_pool: place.pool.clone(),
         recorder_pool: place.pool.clone(),
+        request_log: None,
         storage: Box::new(move |_| Ok(storage)),
         master_key: place.master_key.clone(),
         ip_limit: 0,
