@@ -29,8 +29,9 @@ use crate::statement;
 /// How long records gather before they are written: a statement for each would cost more than all else.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// The most records in one statement.
-const LARGEST_BATCH: usize = 1_000;
+/// The most records in one statement. With [`GATHER`] it is what a flood of refusals can have of the database at most: 20,000
+/// rows a second from each replica, and beyond that the queue is full.
+const LARGEST_BATCH: usize = 2_000;
 
 /// How long one attempt may take, the wait for its connection included.
 const ATTEMPT: Duration = Duration::from_secs(2);
@@ -132,7 +133,7 @@ impl Writer {
                 continue;
             }
             self.counts.at_hand.store(batch.len() as u64, Relaxed);
-            if batch.len() < LARGEST_BATCH && !self.records.is_closed() {
+            if !self.records.is_closed() {
                 // Nobody waits at the queue meanwhile: a record that wakes this task costs its request more than the record.
                 tokio::select! {
                     () = self.stop.notified() => self.records.close(),
