@@ -191,7 +191,7 @@ impl Arrived {
         let seen = Seen {
             request_id: Uuid::now_v7(),
             since: Instant::now(),
-            line: (record::method(&head.method), target.template()),
+            line: (record::method(&head.method), destination.template()),
             agent: agent.and_then(|agent| user_agent::looked_at(agent.as_bytes())),
             received_bytes: 0,
             address: proxies.client_address(peer.ip(), &head.headers),
