@@ -178,11 +178,12 @@ impl Writer {
         let agents: Vec<Option<Arc<str>>> = batch.iter().map(|record| self.cleaned(record)).collect();
         let columns = Columns::of(batch, &agents);
         let mut outcome = self.attempt(WRITE, &columns, began).await;
-        let mut tries = 1;
+        let (mut tries, mut is_prepared) = (1, false);
         while let Err(error) = outcome {
-            if is_without_partition(&error) {
+            if is_without_partition(&error) && !is_prepared {
                 // Another replica may be making it: this waits for it.
                 self.partitions.prepare(&self.pool).await?;
+                is_prepared = true;
             } else {
                 let has_room = self.records.capacity() > self.records.max_capacity() / 2 && !self.records.is_closed();
                 let may_help = error.is_unavailable() && has_room && began.elapsed() < PATIENCE;
