@@ -1,5 +1,6 @@
 //! A log that is broken, held or full costs no request anything, and what is missing is counted.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use partner_api::request_log::{Filter, Stats, drops};
@@ -11,6 +12,20 @@ const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
 /// On a busy machine: a request that waited for the log would wait for as long as the test holds it.
 const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Statements of the log's writer that somebody else's lock keeps.
+const INSERTS_THAT_WAIT: &str = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                                 AND query LIKE 'INSERT INTO request_log%'";
+
+/// A session that holds the log against everybody until it ends.
+async fn held(service: &Service) -> tokio_postgres::Client {
+    let holder = cluster::connect(&service.database()).await;
+    holder
+        .batch_execute("BEGIN; LOCK TABLE request_log IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    holder
+}
 
 /// So many requests, each answered at once.
 async fn unhindered(service: &Service, requests: usize) {
@@ -76,21 +91,17 @@ async fn a_log_that_is_held_hinders_no_request_and_loses_nothing() {
     let log = Log::of(&service);
     unhindered(&service, 1).await;
     log.when(async || (service.stats().written == 1).then_some(())).await;
-    let holder = cluster::connect(&service.database()).await;
-    holder
-        .batch_execute("BEGIN; LOCK TABLE request_log IN ACCESS EXCLUSIVE MODE")
-        .await
-        .unwrap();
+    let holder = held(&service).await;
     unhindered(&service, 20).await;
-    // The writer has met the lock, and was refused.
-    let waits = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-                 AND query LIKE 'INSERT INTO request_log%'";
-    service
-        .within_five_seconds(async || service.count(waits).await == 1)
-        .await;
-    service
-        .within_five_seconds(async || service.count(waits).await == 0)
-        .await;
+    // The writer has met the lock, and was refused, again and again.
+    for _ in 0..3 {
+        service
+            .within_five_seconds(async || service.count(INSERTS_THAT_WAIT).await == 1)
+            .await;
+        service
+            .within_five_seconds(async || service.count(INSERTS_THAT_WAIT).await == 0)
+            .await;
+    }
     unhindered(&service, 5).await;
     holder.batch_execute("COMMIT").await.unwrap();
     log.when(async || (service.stats().written == 26).then_some(())).await;
@@ -120,8 +131,22 @@ async fn what_waits_is_written_when_the_service_stops() {
     for _ in 0..10 {
         replica.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
     }
-    replica.stop().await;
-    assert_eq!(service.count("request_log").await, 10);
+    let holder = held(&service).await;
+    replica.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
+    let is_released = AtomicBool::new(false);
+    let stopping = async {
+        replica.stop().await;
+        assert!(is_released.load(Ordering::Acquire), "it waits for its log");
+    };
+    let releasing = async {
+        service
+            .within_five_seconds(async || service.count(INSERTS_THAT_WAIT).await == 1)
+            .await;
+        is_released.store(true, Ordering::Release);
+        holder.batch_execute("COMMIT").await.unwrap();
+    };
+    tokio::join!(stopping, releasing);
+    assert_eq!(service.count("request_log").await, 11);
 }
 
 /// SVC-5
