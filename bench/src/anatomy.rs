@@ -76,9 +76,16 @@ async fn of(wire: &Wire, server: &Server, world: &World, operation: &Operation<'
         return Err(BenchError::Unexpected(format!("{}: {problem}", operation.name)));
     }
     let requests = (sample.acknowledged + sample.others.values().sum::<u64>()).max(1) as f64;
-    // The polls of keys and grants, and of reports to render, are nobody's request; each is one statement and one round trip.
-    const POLLS: [&str; 2] = ["directory::load", "renderings"];
-    const ADMISSION: [&str; 2] = ["admission", "admission::nonces"];
+    // The polls of keys and grants, of reports to render and of partitions are nobody's request, nor is what is written behind
+    // many of them; each is one statement and one round trip.
+    const POLLS: [&str; 5] = [
+        "directory::load",
+        "renderings",
+        "partitions",
+        "request_log::writer",
+        "request_log::partitions",
+    ];
+    const ADMISSION: [&str; 1] = ["admission"];
     let names: Vec<_> = heard
         .statements
         .iter()

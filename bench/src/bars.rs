@@ -1,6 +1,6 @@
 //! What is asked of the service: ratios to the yardsticks of the same round, and the bar for each.
 
-use crate::measure::{QUIET_LIST, Results};
+use crate::measure::{QUIET_LIST, Results, UNKEPT_LIST};
 
 /// A line of the table of bars.
 pub struct Line {
@@ -50,7 +50,9 @@ pub fn lines(results: &Results) -> Vec<Line> {
     for name in ["wrong-signature", "replay", "over-limit"] {
         at_least(&format!("{name} ÷ list"), over(name, "list"), 3.0);
     }
-    at_least("list ÷ list-without-log", over("list", QUIET_LIST), 0.95);
+    for without in [QUIET_LIST, UNKEPT_LIST] {
+        at_least(&format!("list ÷ {without}"), over("list", without), 0.95);
+    }
     lines.extend(applied_to_one(results));
     for name in ["pending", "applied"] {
         if let Some(flushes) = results.flushes.get(name) {

@@ -24,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::anatomy::overhear;
 use crate::error::BenchError;
-use crate::measure::{Plan, QUIET_LIST, Results, Servers, measure};
+use crate::measure::{Plan, QUIET_LIST, Results, Servers, UNKEPT_LIST, measure};
 use crate::operations::Operation;
 use crate::pgbench::Pgbench;
 use crate::report::Conditions;
@@ -134,10 +134,11 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
     let world = World::make().await?;
     let operations = Operation::all(&world);
     check_names(&arguments.only, &operations)?;
-    let (files, log, quiet_log) = (
+    let (files, log, quiet_log, unkept_log) = (
         world.files(),
         world.folder().join("service.log"),
         world.folder().join("quiet.log"),
+        world.folder().join("unkept.log"),
     );
     let setup = ServiceSetup {
         binary: &binary,
@@ -146,6 +147,7 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         storage: &files,
         log: &log,
         log_level: "info",
+        request_log: "on",
     };
     if let Some(seconds) = arguments.crossed {
         return crossed(arguments, &world, &setup, seconds).await;
@@ -161,10 +163,16 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         log_level: "off",
         ..setup
     };
+    let unkept = ServiceSetup {
+        log: &unkept_log,
+        request_log: "off",
+        ..setup
+    };
     let servers = Servers {
         hello: Server::hello(&beside("examples").join("hello")).await?,
         service: Server::service(&setup).await?,
         quiet: Server::service(&quiet).await?,
+        unkept: Server::service(&unkept).await?,
     };
     let plan = Plan {
         world: &world,
@@ -184,7 +192,7 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         report::write(path, &arguments.title, &text)?;
         eprintln!("written to {}", path.display());
     }
-    for server in [servers.hello, servers.service, servers.quiet] {
+    for server in [servers.hello, servers.service, servers.quiet, servers.unkept] {
         server.stop().await;
     }
     drop(operations);
@@ -229,7 +237,7 @@ fn check_names(only: &[String], operations: &[Operation<'_>]) -> Result<(), Benc
         .iter()
         .map(|operation| operation.name)
         .chain(yardsticks::ALL.iter().map(|yardstick| yardstick.name))
-        .chain([QUIET_LIST])
+        .chain([QUIET_LIST, UNKEPT_LIST])
         .collect();
     match only.iter().find(|name| !names.contains(&name.as_str())) {
         None => Ok(()),

@@ -20,6 +20,9 @@ const REPORTING: Duration = Duration::from_millis(50);
 /// The list over the service whose log is off.
 pub const QUIET_LIST: &str = "list-without-log";
 
+/// The list over the service that keeps no rows of its requests.
+pub const UNKEPT_LIST: &str = "list-without-request-log";
+
 /// The servers under load.
 pub struct Servers {
     /// Bare Dropshot.
@@ -28,6 +31,8 @@ pub struct Servers {
     pub service: Server,
     /// The service without its log.
     pub quiet: Server,
+    /// The service without its request log in the database.
+    pub unkept: Server,
 }
 
 /// How it is measured.
@@ -166,6 +171,7 @@ fn steps<'a>(plan: &'a Plan<'a>) -> Vec<Step<'a>> {
         steps.push(Step::Load(operation.name, operation, server));
         if operation.name == "list" {
             steps.push(Step::Load(QUIET_LIST, operation, &servers.quiet));
+            steps.push(Step::Load(UNKEPT_LIST, operation, &servers.unkept));
         }
     }
     steps.retain(|step| plan.only.is_empty() || plan.only.iter().any(|name| name == step.name()));

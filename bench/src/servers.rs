@@ -41,6 +41,8 @@ pub struct ServiceSetup<'a> {
     pub log: &'a Path,
     /// `info`, as it is by default, or `off`.
     pub log_level: &'a str,
+    /// `on`, as it is by default, or `off`.
+    pub request_log: &'a str,
 }
 
 impl Server {
@@ -69,7 +71,8 @@ impl Server {
                 "--log-format",
                 "json",
             ])
-            .args(["--log-level", setup.log_level, "--listen", &address.to_string()])
+            .args(["--log-level", setup.log_level, "--request-log", setup.request_log])
+            .args(["--listen", &address.to_string()])
             .arg("--storage-dir")
             .arg(setup.storage)
             .env("PARTNER_API_DATABASE_URL", setup.url)

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use crate::db::DbError;
 use crate::generated::errors::ErrorCode;
 use crate::generated::types;
+use crate::request_log::Reason;
 
 /// A refusal or failure as the caller sees it (ERR-1). The front door adds the request id and makes the
 /// envelope. Messages carry no cause from inside: a cause is logged where it occurs.
@@ -25,6 +26,8 @@ pub struct ApiError {
     pub retry_after: Option<Duration>,
     /// `Allow`, for 405.
     pub allow: Option<String>,
+    /// Why, for the request log and nobody else; none where the code says all.
+    pub reason: Option<Reason>,
 }
 
 impl ApiError {
@@ -35,17 +38,27 @@ impl ApiError {
             message: message.into(),
             retry_after: None,
             allow: None,
+            reason: None,
+        }
+    }
+
+    /// The same, with why it is so for the request log.
+    #[must_use]
+    pub fn because(self, reason: Reason) -> Self {
+        ApiError {
+            reason: Some(reason),
+            ..self
         }
     }
 
     /// 400: the message names the parameter or member and says what is wrong with it.
     pub fn invalid_request(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::InvalidRequest, message)
+        Self::new(ErrorCode::InvalidRequest, message).because(Reason::ArgumentRefused)
     }
 
     /// 404: the message must be the same for what does not exist and what is not granted.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::NotFound, message)
+        Self::new(ErrorCode::NotFound, message).because(Reason::NotVisible)
     }
 
     /// 500; the cause has been logged.
@@ -57,9 +70,10 @@ impl ApiError {
     }
 
     /// 503: the database or the object store is out of reach or busy.
-    pub fn unavailable() -> Self {
+    pub fn unavailable(reason: Reason) -> Self {
         ApiError {
             retry_after: Some(Duration::from_secs(1)),
+            reason: Some(reason),
             ..Self::new(
                 ErrorCode::ServiceUnavailable,
                 "the service is busy or under repair; try again after Retry-After",
@@ -90,18 +104,19 @@ impl From<codegen_runtime::call::Refusal> for ApiError {
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
         tracing::error!(cause = %error.internal_message, "a response could not be built");
-        Self::internal()
+        Self::internal().because(Reason::AnswerUnbuildable)
     }
 }
 
 impl From<DbError> for ApiError {
     fn from(error: DbError) -> Self {
+        let reason = Reason::from(&error);
         if error.is_unavailable() {
             tracing::warn!(%error, "the database is unavailable: see that it runs, takes connections and holds no long locks");
-            return Self::unavailable();
+            return Self::unavailable(reason);
         }
         tracing::error!(%error, "a query failed");
-        Self::internal()
+        Self::internal().because(reason)
     }
 }
 

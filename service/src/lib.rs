@@ -20,6 +20,7 @@ pub mod logging;
 pub mod publishing;
 pub mod recorder;
 pub mod replicas;
+pub mod request_log;
 pub mod rules;
 pub mod secrets;
 pub mod server;

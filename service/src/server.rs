@@ -1,7 +1,7 @@
 //! The running service.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
@@ -19,8 +19,12 @@ use crate::listener::{Limits, Listener, Running};
 use crate::publishing::Renderers;
 use crate::recorder::Recorder;
 use crate::replicas;
+use crate::request_log::RequestLog;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
+
+/// The time that the request log is given at a stop, even where requests took all that there was.
+const LAST_ENTRIES: Duration = Duration::from_secs(1);
 
 /// Opens the object storage, given the public URL under which its links are served.
 pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
@@ -41,6 +45,8 @@ pub struct ServerParts {
     pub recorder_pool: Pool,
     /// How to connect to the database, for what needs a connection of its own.
     pub database: tokio_postgres::Config,
+    /// Connections for writing the request log, and how many days of it are kept; none keeps no log.
+    pub request_log: Option<(Pool, u32)>,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -88,6 +94,8 @@ pub struct RunningServer {
     pub public_url: String,
     /// The state that its requests share.
     pub context: Context,
+    /// What it keeps of requests.
+    pub request_log: RequestLog,
     server: Running,
     background: JoinSet<()>,
     #[cfg(feature = "render")]
@@ -99,7 +107,7 @@ pub struct RunningServer {
 /// # Errors
 /// When the database does not answer, or the address is taken.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
-    nonces::prepare_partitions(&parts.admission_pool).await?;
+    nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
     let directory = Directory::load(
         &parts.admission_pool,
         parts.environment,
@@ -128,7 +136,17 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         request_timeout: parts.request_timeout,
     };
     let admission = Admission::start(parts.admission_pool.clone());
-    let front_door = FrontDoor::new(settings, IpLimit::new(parts.ip_limit), directory.clone(), admission);
+    let request_log = match parts.request_log {
+        Some((pool, days)) => RequestLog::start(pool, days),
+        None => RequestLog::off(),
+    };
+    let front_door = FrontDoor::new(
+        settings,
+        IpLimit::new(parts.ip_limit),
+        directory.clone(),
+        admission,
+        request_log.clone(),
+    );
     let spec: serde_json::Value =
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let waited_for = WaitedFor {
@@ -154,13 +172,14 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         parts.environment,
         parts.master_key,
     ));
-    background.spawn(nonces::keep_partitions(parts.admission_pool));
+    background.spawn(nonces::PARTITIONS.keep(parts.admission_pool, nonces::MAINTENANCE));
     #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &parts.pool, &context.storage);
     Ok(RunningServer {
         address: server.address,
         public_url,
         context,
+        request_log,
         server,
         background,
         #[cfg(feature = "render")]
@@ -169,8 +188,10 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
 }
 
 impl RunningServer {
-    /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did.
+    /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did. What they leave in
+    /// the request log is written by then, too, or within the first moment after.
     pub async fn stop(mut self, deadline: Duration) -> bool {
+        let began = Instant::now();
         self.background.abort_all();
         #[cfg(feature = "render")]
         let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
@@ -179,6 +200,8 @@ impl RunningServer {
         if !all {
             tracing::warn!(?deadline, "requests were still under way at the deadline");
         }
+        let left = deadline.saturating_sub(began.elapsed()).max(LAST_ENTRIES);
+        self.request_log.stop(left).await;
         all
     }
 }

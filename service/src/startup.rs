@@ -11,11 +11,12 @@ use partner_api_signing::Environment;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::config::{Config, Database};
+use crate::config::{Config, Database, Switch};
 use crate::db::migrate::{self, MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use crate::front_door::address::TrustedProxies;
 use crate::recorder;
+use crate::request_log;
 use crate::secrets::{MasterKey, MasterKeyError, purpose};
 use crate::server::{RunningServer, ServerParts, StartError, start};
 
@@ -91,6 +92,8 @@ pub struct OpenDatabase {
     pub admission_pool: Pool,
     /// Connections for recording measurements.
     pub recorder_pool: Pool,
+    /// Connections for writing the request log.
+    pub log_pool: Pool,
     /// The migrations that were applied just now.
     pub applied: Vec<String>,
 }
@@ -100,6 +103,7 @@ struct Prepared {
     pool: Pool,
     admission_pool: Pool,
     recorder_pool: Pool,
+    log_pool: Pool,
     applied: Vec<String>,
 }
 
@@ -233,6 +237,7 @@ impl OpenDatabase {
                 pool,
                 admission_pool,
                 recorder_pool,
+                log_pool,
                 applied,
             }) => Ok(OpenDatabase {
                 cluster,
@@ -240,6 +245,7 @@ impl OpenDatabase {
                 pool,
                 admission_pool,
                 recorder_pool,
+                log_pool,
                 applied,
             }),
             Err(error) => {
@@ -259,7 +265,8 @@ impl OpenDatabase {
         Ok(Prepared {
             pool: pool(target.clone(), &settings)?,
             admission_pool: pool(target.clone(), &admission)?,
-            recorder_pool: pool(target, &recorder::pool_settings(&settings))?,
+            recorder_pool: pool(target.clone(), &recorder::pool_settings(&settings))?,
+            log_pool: pool(target, &request_log::pool_settings(&settings))?,
             applied,
         })
     }
@@ -269,6 +276,7 @@ impl OpenDatabase {
         self.pool.close();
         self.admission_pool.close();
         self.recorder_pool.close();
+        self.log_pool.close();
         self.cluster.stop().await;
     }
 }
@@ -292,6 +300,10 @@ pub async fn serve(
         admission_pool: database.admission_pool.clone(),
         recorder_pool: database.recorder_pool.clone(),
         database: database.target.clone(),
+        request_log: match config.request_log {
+            Switch::On => Some((database.log_pool.clone(), config.request_log_days)),
+            Switch::Off => None,
+        },
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
         master_key,
         ip_limit: config.ip_limit,

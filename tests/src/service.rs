@@ -11,6 +11,7 @@ use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::front_door::address::TrustedProxies;
 use partner_api::recorder;
+use partner_api::request_log::{self, Stats};
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
@@ -40,6 +41,8 @@ pub struct Options {
     pub renderers: usize,
     /// Opens the secrets of the world.
     pub master_key: MasterKey,
+    /// How many days of the request log are kept.
+    pub request_log_days: u32,
 }
 
 impl Default for Options {
@@ -52,6 +55,7 @@ impl Default for Options {
             // A test that wants a report rendered says when.
             renderers: 0,
             master_key: fixture::master_key(),
+            request_log_days: 90,
         }
     }
 }
@@ -120,6 +124,10 @@ impl Service {
             admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
             recorder_pool: pool::pool(config.clone(), &recorder::pool_settings(&few(4))).unwrap(),
             database: config.clone(),
+            request_log: Some((
+                pool::pool(config.clone(), &request_log::pool_settings(&few(2))).unwrap(),
+                options.request_log_days,
+            )),
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             master_key,
             ip_limit: options.ip_limit,
@@ -241,6 +249,19 @@ impl Service {
     /// What its handlers work with, such as its storage.
     pub fn context(&self) -> &Context {
         &self.running.context
+    }
+
+    /// What its request log has done.
+    pub fn stats(&self) -> Stats {
+        self.running.request_log.stats()
+    }
+
+    /// Stops it in order, as a signal would; its database stays while another replica has it.
+    ///
+    /// # Panics
+    /// When requests are under way for ten seconds.
+    pub async fn stop(self) {
+        assert!(self.running.stop(Duration::from_secs(10)).await);
     }
 
     /// How to connect to its database.

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use partner_api_signing::Environment;
 use serde::Deserialize;
 
-use super::{ConfigError, Hidden, Span};
+use super::{ConfigError, Hidden, Span, Switch};
 use crate::{logging::LogFormat, secrets::MASTER_KEY_VARIABLE};
 
 /// What stands before an option's name in the environment.
@@ -143,6 +143,13 @@ pub struct Layer {
     #[arg(long, value_name = "FORMAT", help_heading = "Log")]
     pub log_format: Option<LogFormat>,
 
+    /// Keep a row of each request in the database, on or off [env: PARTNER_API_REQUEST_LOG] [default: on]
+    #[arg(long, value_name = "on|off", help_heading = "Log")]
+    pub request_log: Option<Switch>,
+    /// Days before today that those rows are kept, 1 to 3650 [env: PARTNER_API_REQUEST_LOG_DAYS] [default: 90]
+    #[arg(long, value_name = "NUMBER", help_heading = "Log")]
+    pub request_log_days: Option<u32>,
+
     /// The master key itself, which only the environment gives.
     #[arg(skip)]
     #[serde(skip)]
@@ -228,6 +235,8 @@ impl Layer {
             s3_allow_http: self.s3_allow_http.or(under.s3_allow_http),
             log_level: self.log_level.or(under.log_level),
             log_format: self.log_format.or(under.log_format),
+            request_log: self.request_log.or(under.request_log),
+            request_log_days: self.request_log_days.or(under.request_log_days),
             master_key: self.master_key.or(under.master_key),
         }
     }

@@ -20,7 +20,7 @@ mod types;
 
 pub use args::ServeArgs;
 pub use layer::Layer;
-pub use types::{Hidden, Span};
+pub use types::{Hidden, Span, Switch};
 
 use crate::{
     db::pool::{self, PoolSettings},
@@ -35,6 +35,10 @@ const CONFIG_VARIABLE: &str = "PARTNER_API_CONFIG";
 const LARGEST_POOL: usize = 1000;
 /// Reports that are rendered at the same time, unless told.
 const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
+
+/// Days that the request log is kept (SVC-8), unless told, and at most: each is a table.
+const REQUEST_LOG_DAYS: u32 = 90;
+const MOST_REQUEST_LOG_DAYS: u32 = 3650;
 
 /// What is wrong with the configuration.
 #[derive(Debug, Error)]
@@ -161,6 +165,10 @@ pub struct Config {
     pub log_level: String,
     /// The log's format.
     pub log_format: LogFormat,
+    /// Whether a row of each request is kept.
+    pub request_log: Switch,
+    /// How many days before today those rows are kept.
+    pub request_log_days: u32,
 }
 
 impl Config {
@@ -225,6 +233,8 @@ impl Config {
             other_master_key_file: all.other_master_key_file.clone(),
             log_level: all.log_level.clone().unwrap_or_else(|| "info".to_owned()),
             log_format: all.log_format.unwrap_or_default(),
+            request_log: all.request_log.unwrap_or(Switch::On),
+            request_log_days: all.request_log_days.unwrap_or(REQUEST_LOG_DAYS),
             data_dir,
         };
         config.check()?;
@@ -238,6 +248,7 @@ impl Config {
             size: self.pool_size,
             wait: *self.pool_wait,
             statement_timeout: *self.statement_timeout,
+            ..PoolSettings::default()
         }
     }
 
@@ -299,6 +310,12 @@ impl Config {
         if self.renderers > RENDERERS && !cfg!(feature = "render") {
             let reason = "this program was built without rendering (feature `render`): leave it to other replicas";
             return Err(ConfigError::option("--renderers", reason));
+        }
+        if !(1..=MOST_REQUEST_LOG_DAYS).contains(&self.request_log_days) {
+            return Err(ConfigError::option(
+                "--request-log-days",
+                format!("expected 1 to {MOST_REQUEST_LOG_DAYS}"),
+            ));
         }
         logging::filter(&self.log_level).map_err(|error| ConfigError::option("--log-level", error))?;
         Ok(())

@@ -64,6 +64,7 @@ fn defaults_are_as_documented() {
         (config.log_level.as_str(), config.log_format),
         ("info", LogFormat::Auto)
     );
+    assert_eq!((config.request_log, config.request_log_days), (Switch::On, 90));
 }
 
 #[test]
@@ -116,6 +117,8 @@ fn every_option_is_understood_in_all_three_layers() {
         s3_allow_http = false
         log_level = "warn"
         log_format = "json"
+        request_log = "off"
+        request_log_days = 7
     "#;
     let from_file = Config::resolve(none(), none(), file(text)).unwrap();
     let table: toml::Table = text.parse().unwrap();
@@ -275,6 +278,7 @@ fn options_that_make_no_sense_are_refused_by_name() {
             ["--database-url", "expected postgresql://"],
         ),
         ("log_level = 'info,partner_api=loud'", ["--log-level", "loud"]),
+        ("request_log_days = 0", ["--request-log-days", "1 to 3650"]),
         ("s3_region = 'r'", ["--s3-bucket", "needed"]),
         ("s3_bucket = 'b'\nstorage_dir = 'd'", ["--storage-dir", "not both"]),
         (

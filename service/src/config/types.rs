@@ -67,6 +67,16 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+/// Whether something is done, written as `on` or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
+}
+
 /// Text that no log, error or process listing shows: wiped from memory after use, redacted when printed.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
 #[serde(transparent)]

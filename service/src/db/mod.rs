@@ -13,6 +13,7 @@ pub mod inspections;
 pub mod measurements;
 pub mod migrate;
 pub mod organizations;
+pub mod partitions;
 pub mod photos;
 pub mod pool;
 pub mod renderings;

@@ -38,6 +38,8 @@ pub struct PoolSettings {
     pub wait: Duration,
     /// See [`STATEMENT_TIMEOUT`].
     pub statement_timeout: Duration,
+    /// Whether a commit that was answered survives a crash of the database, whatever its own setting.
+    pub synchronous_commit: bool,
 }
 
 impl Default for PoolSettings {
@@ -46,6 +48,7 @@ impl Default for PoolSettings {
             size: 16,
             wait: POOL_WAIT,
             statement_timeout: STATEMENT_TIMEOUT,
+            synchronous_commit: true,
         }
     }
 }
@@ -192,8 +195,9 @@ fn bounded(config: Config, settings: &PoolSettings) -> Config {
         .iter()
         .map(|(name, limit)| format!("-c {name}={}", limit.as_millis()))
         .collect();
-    // A nonce or a measurement that was answered for must survive a crash, whatever the database's own setting.
-    options.push("-c synchronous_commit=on".to_owned());
+    // A nonce or a measurement that was answered for must survive a crash.
+    let commit = if settings.synchronous_commit { "on" } else { "off" };
+    options.push(format!("-c synchronous_commit={commit}"));
     // The statements are written for generic plans, and planning each list anew cost 40 % of its throughput.
     options.push("-c plan_cache_mode=force_generic_plan".to_owned());
     options.extend(config.get_options().map(ToOwned::to_owned));

@@ -3,7 +3,7 @@
 //! A [`Connection`](super::connection::Connection) and its transactions execute nothing but a [`Statement`], and
 //! [`statement!`](crate::statement) makes them: whatever can be executed is in [`STATEMENTS`], where a test prepares it against the migrated schema.
 //!
-//! Outside of the registry are only migrations, the partitions' DDL (`admission::nonces`, which holds a session of its own),
+//! Outside of the registry are only migrations, the partitions' DDL (`db::partitions`, which holds a session of its own),
 //! and the words that begin and end a [`Transaction`](super::transaction::Transaction).
 
 /// A statement's text, under a name.

@@ -8,9 +8,10 @@ use partner_api_signing::Environment;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{Grants, Key, Partner, Shares};
+use super::{Grants, Key, Keys, Named, Partner, Shares, Withheld};
 use crate::db::DbError;
 use crate::db::connection::Connection;
+use crate::request_log::Reason;
 use crate::secrets::MasterKey;
 use crate::statement;
 
@@ -18,13 +19,13 @@ statement! {
     /// Rises with every change to keys or grants.
     VERSION = "SELECT version FROM directory_version";
 
-    /// Keys that can be used now or until they expire; expiry is checked at each use.
+    /// All keys; expiry is checked at each use.
     KEYS = "\
 SELECT k.key_id, k.partner_id, p.name, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, k.allowlist,
-       k.allowlist_mode, k.expires_at
+       k.allowlist_mode, k.expires_at, k.environment <> $1 AS is_of_other_environment, k.revoked_at IS NOT NULL AS is_revoked,
+       NOT p.is_enabled AS is_disabled
 FROM api_keys k
-JOIN partners p ON p.id = k.partner_id
-WHERE k.environment = $1 AND k.revoked_at IS NULL AND p.is_enabled";
+JOIN partners p ON p.id = k.partner_id";
 
     /// The grants of all partners.
     GRANTS = "\
@@ -45,7 +46,7 @@ pub(super) async fn keys(
     environment: Environment,
     master_key: &MasterKey,
     shares: &Shares,
-) -> Result<HashMap<String, Arc<Key>>, DbError> {
+) -> Result<Keys, DbError> {
     let mut granted: HashMap<Uuid, Granted> = HashMap::new();
     for row in client.query(GRANTS, &[]).await? {
         let of_partner = granted.entry(row.try_get("partner_id")?).or_default();
@@ -56,7 +57,7 @@ pub(super) async fn keys(
         }
     }
     let mut partners: HashMap<Uuid, Arc<Partner>> = HashMap::new();
-    let mut keys = HashMap::new();
+    let mut keys = Keys::default();
     for row in client.query(KEYS, &[&environment.as_str()]).await? {
         let id: Uuid = row.try_get("partner_id")?;
         let partner = match partners.get(&id) {
@@ -73,15 +74,43 @@ pub(super) async fn keys(
             }
         };
         let key_id: String = row.try_get("key_id")?;
-        match key(&row, &key_id, partner, master_key, shares) {
+        let mut withhold = |reason| {
+            let named = Named {
+                key_id: key_id.as_str().into(),
+                partner: Some(partner.clone()),
+            };
+            keys.withheld.insert(key_id.clone(), Withheld { named, reason });
+        };
+        if let Some(reason) = withheld(&row)? {
+            withhold(reason);
+            continue;
+        }
+        match key(&row, &key_id, partner.clone(), master_key, shares) {
             Ok(key) => {
-                keys.insert(key_id, Arc::new(key));
+                keys.usable.insert(key_id, Arc::new(key));
             }
             // One bad row must not lock everyone out.
-            Err(reason) => tracing::error!(key_id, reason, "a key cannot be used"),
+            Err(problem) => {
+                tracing::error!(key_id, reason = problem, "a key cannot be used");
+                withhold(Reason::KeyUnusable);
+            }
         }
     }
     Ok(keys)
+}
+
+/// Why a key lets nobody in whatever its row holds.
+fn withheld(row: &Row) -> Result<Option<Reason>, DbError> {
+    for (column, reason) in [
+        ("is_of_other_environment", Reason::KeyOfOtherEnvironment),
+        ("is_revoked", Reason::KeyRevoked),
+        ("is_disabled", Reason::PartnerDisabled),
+    ] {
+        if row.try_get(column)? {
+            return Ok(Some(reason));
+        }
+    }
+    Ok(None)
 }
 
 /// What a partner was granted.

@@ -13,13 +13,14 @@ use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Pool;
 use ipnet::IpNet;
-use partner_api_signing::{Environment, Secret};
+use partner_api_signing::{Environment, KeyId, Secret};
 use tokio::sync::{Notify, Semaphore};
 
 pub use grants::{Grants, Partner};
 
 use crate::db::connection::Connection;
 use crate::db::{DbError, column};
+use crate::request_log::Reason;
 use crate::secrets::MasterKey;
 
 /// How often the version in the database is compared with the one in memory. A change is in force after this and the
@@ -91,11 +92,44 @@ impl Shares {
     }
 }
 
+/// Whose key a request names, for the log: nothing is proved by it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The key's id.
+    pub key_id: Arc<str>,
+    /// Whose it is, if anybody here has it.
+    pub partner: Option<Arc<Partner>>,
+}
+
+impl Named {
+    /// What a key says of itself.
+    pub fn by(key: &Key) -> Self {
+        Named {
+            key_id: key.id.clone(),
+            partner: Some(key.partner.clone()),
+        }
+    }
+}
+
+/// A key that is there and lets nobody in.
+#[derive(Debug)]
+struct Withheld {
+    named: Named,
+    reason: Reason,
+}
+
 /// One state of the keys.
 #[derive(Debug, Default)]
 struct Snapshot {
     version: i64,
-    keys: HashMap<String, Arc<Key>>,
+    keys: Keys,
+}
+
+/// Every key that there is.
+#[derive(Debug, Default)]
+struct Keys {
+    usable: HashMap<String, Arc<Key>>,
+    withheld: HashMap<String, Withheld>,
 }
 
 /// The keys of one environment.
@@ -131,14 +165,36 @@ impl Directory {
         Ok(Arc::new(directory))
     }
 
-    /// The key of this id, unless it has expired.
-    pub fn key(&self, id: &str, now: DateTime<Utc>) -> Option<Arc<Key>> {
-        let key = self.snapshot.load().keys.get(id)?.clone();
-        if key.expires_at.is_some_and(|at| at <= now) {
-            None
-        } else {
-            Some(key)
+    /// The key of this id.
+    ///
+    /// # Errors
+    /// Why there is none in force.
+    pub fn key(&self, id: &str, now: DateTime<Utc>) -> Result<Arc<Key>, Reason> {
+        let snapshot = self.snapshot.load();
+        match snapshot.keys.usable.get(id) {
+            Some(key) if key.expires_at.is_some_and(|at| at <= now) => Err(Reason::KeyExpired),
+            Some(key) => Ok(key.clone()),
+            None => Err(match (snapshot.keys.withheld.get(id), id.parse::<KeyId>()) {
+                (Some(withheld), _) => withheld.reason,
+                (None, Err(_)) => Reason::KeyMalformed,
+                (None, Ok(id)) if id.environment() != self.environment => Reason::KeyOfOtherEnvironment,
+                (None, Ok(_)) => Reason::KeyUnknown,
+            }),
         }
+    }
+
+    /// Whose key this id is, in force or not; none for what has not the shape of a key id: a careless caller may have sent
+    /// its secret.
+    pub fn whose(&self, id: &str) -> Option<Named> {
+        let keys = &self.snapshot.load().keys;
+        let known = keys.usable.get(id).map(|key| Named::by(key));
+        let known = known.or_else(|| Some(keys.withheld.get(id)?.named.clone()));
+        known.or_else(|| {
+            id.parse::<KeyId>().ok().map(|id| Named {
+                key_id: id.as_str().into(),
+                partner: None,
+            })
+        })
     }
 
     /// The time since the database was last known to agree with what is in memory.
@@ -181,7 +237,10 @@ impl Directory {
             match self.refresh(pool).await {
                 Ok(changed) => {
                     if changed || failing {
-                        tracing::info!(keys = self.snapshot.load().keys.len(), "keys and grants reloaded");
+                        tracing::info!(
+                            keys = self.snapshot.load().keys.usable.len(),
+                            "keys and grants reloaded"
+                        );
                     }
                     (failing, stale) = (false, false);
                 }

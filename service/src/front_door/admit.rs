@@ -13,9 +13,11 @@ use super::verify::{Located, Verified};
 use super::{Refused, Seen};
 use crate::admission::{Admission, AdmissionError, Standing};
 use crate::deadline::Deadline;
+use crate::db::DbError;
 use crate::directory::{Directory, Grants, Key};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
 
 /// Who called, and what of the call an endpoint may use. Only admission makes one:
 ///
@@ -111,11 +113,20 @@ fn refusal(error: &AdmissionError) -> ApiError {
             ErrorCode::ReplayDetected,
             "this nonce was used before; every attempt, a retry too, needs a new nonce, the current time and a new \
              signature",
-        ),
+        )
+        .because(Reason::NonceUsed),
         // Whatever keeps a nonce from being recorded is a failure that the caller may retry.
         AdmissionError::Busy | AdmissionError::Db(_) | AdmissionError::TimedOut => {
             tracing::warn!(%error, "a request could not be admitted");
-            ApiError::unavailable()
+            ApiError::unavailable(match error {
+                AdmissionError::TimedOut => Reason::AdmissionOverdue,
+                AdmissionError::Db(error) => match **error {
+                    DbError::Pool(_) => Reason::AdmissionNoConnection,
+                    DbError::TimedOut => Reason::AdmissionOverdue,
+                    DbError::Query(_) | DbError::Data { .. } => Reason::AdmissionFailed,
+                },
+                AdmissionError::Busy | AdmissionError::Replayed => Reason::AdmissionCrowded,
+            })
         }
     }
 }
@@ -123,6 +134,7 @@ fn refusal(error: &AdmissionError) -> ApiError {
 fn too_many(standing: Standing) -> ApiError {
     ApiError {
         retry_after: Some(standing.resets_in),
+        reason: Some(Reason::KeyOverLimit),
         ..ApiError::new(
             ErrorCode::RateLimited,
             format!(

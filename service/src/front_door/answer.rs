@@ -7,10 +7,12 @@ use dropshot::Body;
 use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::{Answered, Refused, Seen};
 use crate::admission::Standing;
 use crate::error::ApiError;
+use crate::request_log::Reason;
 
 #[derive(Serialize)]
 struct Envelope<'a> {
@@ -21,11 +23,11 @@ struct Envelope<'a> {
 struct Detail<'a> {
     code: &'a str,
     message: &'a str,
-    request_id: &'a str,
+    request_id: Uuid,
 }
 
 /// The response of an error.
-pub(super) fn envelope(error: &ApiError, request_id: &str) -> Response<Body> {
+pub(super) fn envelope(error: &ApiError, request_id: Uuid) -> Response<Body> {
     let envelope = Envelope {
         error: Detail {
             code: error.code.as_str(),
@@ -65,7 +67,7 @@ pub(super) async fn or_internal_error(
         Ok(outcome) => outcome,
         Err(_) => {
             tracing::error!("a handler panicked");
-            Err(seen.clone().refused(ApiError::internal()))
+            Err(seen.clone().refused(ApiError::internal().because(Reason::Panicked)))
         }
     }
 }
@@ -75,7 +77,8 @@ pub(super) async fn or_internal_error(
 pub(super) fn finished(mut response: Response<Body>, seen: &Seen) -> Response<Body> {
     const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
     let headers = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(&seen.request_id) {
+    let mut text = Uuid::encode_buffer();
+    if let Ok(id) = HeaderValue::from_str(seen.request_id.hyphenated().encode_lower(&mut text)) {
         headers.insert(REQUEST_ID, id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -132,11 +135,13 @@ mod tests {
 
     fn seen() -> Seen {
         Seen {
-            request_id: "the-id".into(),
+            request_id: Uuid::nil(),
             since: std::time::Instant::now(),
-            line: std::sync::Arc::new((http::Method::GET, "/".into())),
+            line: ("GET", "/*"),
+            agent: None,
+            received_bytes: 0,
             address: [127, 0, 0, 1].into(),
-            key: None,
+            named: None,
             operation: None,
             standing: None,
         }
@@ -152,11 +157,11 @@ mod tests {
         let Err(refused) = or_internal_error(panicking, &seen()).await else {
             panic!("refused")
         };
-        let response = envelope(&refused.error, &refused.seen.request_id);
+        let response = envelope(&refused.error, refused.seen.request_id);
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
         let expected = json!({
-            "code": "internal_error", "message": ApiError::internal().message, "request_id": "the-id"
+            "code": "internal_error", "message": ApiError::internal().message, "request_id": Uuid::nil()
         });
         assert_eq!(body(response).await, json!({ "error": expected }));
     }
@@ -174,7 +179,7 @@ mod tests {
         assert_eq!(tagged.headers()[header::CACHE_CONTROL], "private, no-cache");
         for response in [plain, tagged] {
             assert_eq!(response.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
-            assert_eq!(response.headers()["x-request-id"], "the-id");
+            assert_eq!(response.headers()["x-request-id"], Uuid::nil().to_string());
         }
     }
 
@@ -202,8 +207,8 @@ mod tests {
     fn retry_after_is_sent_even_when_the_window_has_just_run_out() {
         let error = ApiError {
             retry_after: Some(Duration::ZERO),
-            ..ApiError::unavailable()
+            ..ApiError::unavailable(Reason::RequestOverdue)
         };
-        assert_eq!(envelope(&error, "the-id").headers()[header::RETRY_AFTER], "1");
+        assert_eq!(envelope(&error, Uuid::nil()).headers()[header::RETRY_AFTER], "1");
     }
 }

@@ -15,6 +15,7 @@ use crate::deadline::Deadline;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::listener::RequestBody;
+use crate::request_log::Reason;
 
 /// A request that has arrived whole.
 pub(super) struct Received {
@@ -43,7 +44,7 @@ pub(super) async fn receive(
     identified: Identified,
 ) -> Result<Received, Box<Refused>> {
     let Identified {
-        seen,
+        mut seen,
         destination,
         head,
         body,
@@ -53,7 +54,8 @@ pub(super) async fn receive(
     let mut hold = budget.hold(seen.address);
     let read = async {
         let expected = announced(&head.headers)?;
-        tokio::time::timeout(timeout, collect(body, expected, &mut hold))
+        let reading = collect(body, expected, &mut hold, &mut seen.received_bytes);
+        tokio::time::timeout(timeout, reading)
             .await
             .unwrap_or_else(|_| Err(too_slow(timeout)))
     };
@@ -81,20 +83,29 @@ fn announced(headers: &HeaderMap) -> Result<usize, ApiError> {
         .unwrap_or(0);
     match usize::try_from(length) {
         Ok(length) if length <= MAX_BODY_BYTES => Ok(length),
-        _ => Err(too_large()),
+        _ => Err(too_large(Reason::BodyAnnouncedTooLarge)),
     }
 }
 
-async fn collect(mut body: RequestBody, expected: usize, hold: &mut Hold) -> Result<Bytes, ApiError> {
+/// The whole body; `received` counts what came of it, however it ends.
+async fn collect(
+    mut body: RequestBody,
+    expected: usize,
+    hold: &mut Hold,
+    received: &mut u64,
+) -> Result<Bytes, ApiError> {
     /// What is set aside on the strength of an announcement alone.
     const ON_TRUST: usize = 16 * 1024;
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| ApiError::invalid_request("the body broke off before its end; send it again"))?;
+        let frame = frame.map_err(|_| {
+            ApiError::invalid_request("the body broke off before its end; send it again").because(Reason::BodyBrokeOff)
+        })?;
         let Ok(data) = frame.into_data() else { continue };
+        *received += data.len() as u64;
         let length = bytes.len() + data.len();
         if length > MAX_BODY_BYTES {
-            return Err(too_large());
+            return Err(too_large(Reason::BodyTooLarge));
         }
         hold.grow_to(length)?;
         if bytes.is_empty() {
@@ -116,11 +127,13 @@ fn too_slow(timeout: Duration) -> ApiError {
             timeout.as_secs_f64()
         ),
     )
+    .because(Reason::BodyTooSlow)
 }
 
-fn too_large() -> ApiError {
+fn too_large(reason: Reason) -> ApiError {
     ApiError::new(
         ErrorCode::PayloadTooLarge,
         format!("a body may have at most {MAX_BODY_BYTES} bytes"),
     )
+    .because(reason)
 }

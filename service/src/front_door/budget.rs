@@ -12,6 +12,7 @@ use super::MAX_BODY_BYTES;
 use super::address::Neighbourhood;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
 
 /// Bytes in all: sixty-four of the largest bodies under way at once.
 const IN_ALL: usize = 64 * MAX_BODY_BYTES;
@@ -61,6 +62,7 @@ impl Hold {
         if of_address + more > PER_ADDRESS {
             return Err(ApiError {
                 retry_after: Some(Duration::from_secs(1)),
+                reason: Some(Reason::AddressBodies),
                 ..ApiError::new(
                     ErrorCode::IpRateLimited,
                     "too many bodies are on their way from your address at once; send fewer at a time, and this one again \
@@ -70,7 +72,7 @@ impl Hold {
         }
         if held.in_all + more > IN_ALL {
             tracing::warn!("the budget of unverified bytes is used up; a body is turned away");
-            return Err(ApiError::unavailable());
+            return Err(ApiError::unavailable(Reason::AllBodies));
         }
         held.in_all += more;
         held.by_address.insert(self.of, of_address + more);

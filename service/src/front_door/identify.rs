@@ -13,10 +13,11 @@ use partner_api_signing::{
 use super::route::Destination;
 use super::{Arrived, Refused, Seen};
 use crate::admission::Durability;
-use crate::directory::{Directory, Key, STALE};
+use crate::directory::{Directory, Key, Named, STALE};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::listener::RequestBody;
+use crate::request_log::Reason;
 
 /// A request with credentials: the key is known and the time is right; the signature is not checked yet.
 pub(super) struct Identified {
@@ -63,12 +64,13 @@ pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identi
     } = arrived;
     let credentials = match credentials(directory, &head.headers, destination.durability()) {
         Ok(credentials) => credentials,
-        Err((key, error)) => {
-            seen.key = key;
+        Err(error) => {
+            let id = head.headers.get(HEADER_KEY_ID).and_then(|id| id.to_str().ok());
+            seen.named = id.and_then(|id| directory.whose(id));
             return Err(seen.refused(error));
         }
     };
-    seen.key = Some(credentials.key.clone());
+    seen.named = Some(Named::by(&credentials.key));
     Ok(Identified {
         seen,
         destination,
@@ -79,42 +81,67 @@ pub(super) fn identify(directory: &Directory, arrived: Arrived) -> Result<Identi
     })
 }
 
-fn credentials(
-    directory: &Directory,
-    headers: &HeaderMap,
-    durability: Durability,
-) -> Result<Credentials, (Option<Arc<Key>>, ApiError)> {
-    let unknown = |error| (None, error);
-    let key_id = single(headers, HEADER_KEY_ID).map_err(unknown)?;
-    let timestamp = single(headers, HEADER_TIMESTAMP).map_err(unknown)?;
-    let nonce = single(headers, HEADER_NONCE).map_err(unknown)?;
-    let signature = single(headers, HEADER_SIGNATURE).map_err(unknown)?;
+/// A header that must be there once, and what is noted when it is not.
+struct Header {
+    name: &'static str,
+    missing: Reason,
+    empty: Reason,
+    repeated: Reason,
+}
+
+const KEY_ID: Header = Header {
+    name: HEADER_KEY_ID,
+    missing: Reason::KeyIdMissing,
+    empty: Reason::KeyIdEmpty,
+    repeated: Reason::KeyIdRepeated,
+};
+const TIMESTAMP: Header = Header {
+    name: HEADER_TIMESTAMP,
+    missing: Reason::TimestampMissing,
+    empty: Reason::TimestampEmpty,
+    repeated: Reason::TimestampRepeated,
+};
+const NONCE: Header = Header {
+    name: HEADER_NONCE,
+    missing: Reason::NonceMissing,
+    empty: Reason::NonceEmpty,
+    repeated: Reason::NonceRepeated,
+};
+const SIGNATURE: Header = Header {
+    name: HEADER_SIGNATURE,
+    missing: Reason::SignatureMissing,
+    empty: Reason::SignatureEmpty,
+    repeated: Reason::SignatureRepeated,
+};
+
+fn credentials(directory: &Directory, headers: &HeaderMap, durability: Durability) -> Result<Credentials, ApiError> {
+    let key_id = single(headers, &KEY_ID)?;
+    let timestamp = single(headers, &TIMESTAMP)?;
+    let nonce = single(headers, &NONCE)?;
+    let signature = single(headers, &SIGNATURE)?;
     let seconds = timestamp.to_str().ok().and_then(parse_timestamp).ok_or_else(|| {
-        unknown(missing(format!(
+        let problem = format!(
             "{}: must be a plain integer, UNIX time in seconds",
             shown(HEADER_TIMESTAMP)
-        )))
+        );
+        missing(problem, Reason::TimestampMalformed)
     })?;
     if !is_valid_nonce(nonce.as_bytes()) {
-        return Err(unknown(missing(format!(
+        let problem = format!(
             "{}: must have {NONCE_MIN} to {NONCE_MAX} characters of visible ASCII, has {}",
             shown(HEADER_NONCE),
             nonce.len()
-        ))));
+        );
+        return Err(missing(problem, Reason::NonceMalformed));
     }
     if durability == Durability::Recorded && directory.age() > STALE {
         // Revoked keys would live on.
-        return Err(unknown(ApiError::unavailable()));
+        return Err(ApiError::unavailable(Reason::DirectoryStale));
     }
     let now = Utc::now();
-    let key = key_id
-        .to_str()
-        .ok()
-        .and_then(|id| directory.key(id, now))
-        .ok_or_else(|| unknown(unknown_key()))?;
-    if let Err(error) = check_time(seconds, now) {
-        return Err((Some(key), error));
-    }
+    let key_id = key_id.to_str().map_err(|_| not_in_force(Reason::KeyMalformed))?;
+    let key = directory.key(key_id, now).map_err(not_in_force)?;
+    check_time(seconds, now)?;
     Ok(Credentials {
         key,
         nonce: Text(Bytes::copy_from_slice(nonce.as_bytes())),
@@ -133,8 +160,8 @@ pub(super) fn check_again(
     credentials: &Credentials,
     now: DateTime<Utc>,
 ) -> Result<Arc<Key>, ApiError> {
-    let key = directory.key(&credentials.key.id, now).ok_or_else(unknown_key)?;
-    check_time(credentials.seconds, now)?;
+    let key = directory.key(&credentials.key.id, now).map_err(not_in_force)?;
+    check_time(credentials.seconds, now).map_err(|error| error.because(Reason::TimestampOutrun))?;
     Ok(key)
 }
 
@@ -151,29 +178,36 @@ fn check_time(seconds: i64, now: DateTime<Utc>) -> Result<(), ApiError> {
             now.timestamp(),
             now.to_rfc3339_opts(SecondsFormat::Secs, true),
         ),
-    ))
+    )
+    .because(match seconds < now.timestamp() {
+        true => Reason::TimestampBehind,
+        false => Reason::TimestampAhead,
+    }))
 }
 
-fn unknown_key() -> ApiError {
+/// The one answer for a key that is not in force, whatever the reason (ERR-3).
+fn not_in_force(reason: Reason) -> ApiError {
     ApiError::new(
         ErrorCode::InvalidKey,
         "this key id is not in force here; check for a typing error, that test keys go to the sandbox and live keys to \
          production, and with the operator that the key has neither expired nor been revoked",
     )
+    .because(reason)
 }
 
 /// The one value of a header that must be there once.
-fn single<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<&'h HeaderValue, ApiError> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (Some(value), None) if !value.is_empty() => Ok(value),
-        (Some(_), None) => Err(missing(format!("{} is empty", shown(name)))),
-        (None, _) => Err(missing(format!("{} is missing", shown(name)))),
-        (Some(_), Some(_)) => Err(missing(format!("{} was sent more than once", shown(name)))),
-    }
+fn single<'h>(headers: &'h HeaderMap, header: &Header) -> Result<&'h HeaderValue, ApiError> {
+    let mut values = headers.get_all(header.name).iter();
+    let (problem, reason) = match (values.next(), values.next()) {
+        (Some(value), None) if !value.is_empty() => return Ok(value),
+        (Some(_), None) => ("is empty", header.empty),
+        (None, _) => ("is missing", header.missing),
+        (Some(_), Some(_)) => ("was sent more than once", header.repeated),
+    };
+    Err(missing(format!("{} {problem}", shown(header.name)), reason))
 }
 
-fn missing(problem: String) -> ApiError {
+fn missing(problem: String, reason: Reason) -> ApiError {
     ApiError::new(
         ErrorCode::MissingSignatureHeaders,
         format!(
@@ -181,6 +215,7 @@ fn missing(problem: String) -> ApiError {
              X-Partner-Signature, each once"
         ),
     )
+    .because(reason)
 }
 
 /// A header's name as the documents write it.

@@ -9,6 +9,7 @@ use super::address::Neighbourhood;
 use super::{Arrived, Refused};
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
 
 /// The fixed window of an address.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -87,6 +88,7 @@ impl IpLimit {
         let left = WINDOW.saturating_sub(now.duration_since(window.opened));
         Err(ApiError {
             retry_after: Some(left),
+            reason: Some(Reason::AddressOverLimit),
             ..ApiError::new(
                 ErrorCode::IpRateLimited,
                 format!(

@@ -16,7 +16,7 @@ mod budget;
 mod identify;
 mod ip_limit;
 pub mod public;
-mod request_log;
+mod record;
 mod route;
 mod verify;
 
@@ -37,10 +37,12 @@ pub use ip_limit::IpLimit;
 
 use crate::admission::{Admission, Standing};
 use crate::context::Context;
-use crate::directory::{Directory, Key};
+use crate::directory::{Directory, Named};
 use crate::error::ApiError;
 use crate::generated::operations::Operation;
 use crate::listener::RequestBody;
+use crate::request_log::{Reason, RequestLog};
+use crate::rules::user_agent;
 use address::TrustedProxies;
 use route::Destination;
 
@@ -70,17 +72,25 @@ pub struct FrontDoor {
     body_budget: BodyBudget,
     directory: Arc<Directory>,
     admission: Admission,
+    log: RequestLog,
 }
 
 impl FrontDoor {
     /// Puts the front door together.
-    pub fn new(settings: Settings, ip_limit: IpLimit, directory: Arc<Directory>, admission: Admission) -> Self {
+    pub fn new(
+        settings: Settings,
+        ip_limit: IpLimit,
+        directory: Arc<Directory>,
+        admission: Admission,
+        log: RequestLog,
+    ) -> Self {
         FrontDoor {
             settings,
             ip_limit,
             body_budget: BodyBudget::default(),
             directory,
             admission,
+            log,
         }
     }
 
@@ -95,15 +105,19 @@ impl FrontDoor {
         let verified = verify::signature(self.settings.environment, received)?;
         let so_far = verified.seen.clone();
         let located = verify::address(verified)?;
-        tokio::time::timeout(self.settings.request_timeout, async {
+        let answered = async {
             let admitted = admit::admit(&self.directory, &self.admission, located).await?;
             let routed = route::route(admitted)?;
             let permitted = route::permission(routed)?;
             let callable = route::parameters(permitted)?;
             callable.call(context).await
-        })
-        .await
-        .unwrap_or_else(|_| Err(so_far.refused(ApiError::unavailable())))
+        };
+        // A panic is caught here, too, where it is known whose request it befell.
+        let answered = answer::or_internal_error(answered, &so_far);
+        match tokio::time::timeout(self.settings.request_timeout, answered).await {
+            Ok(answered) => answered,
+            Err(_) => Err(so_far.refused(ApiError::unavailable(Reason::RequestOverdue))),
+        }
     }
 }
 
@@ -113,35 +127,41 @@ pub async fn answer(context: Context, peer: SocketAddr, request: http::Request<R
     let arrived = Arrived::new(&door.settings.trusted_proxies, peer, request);
     let seen = arrived.seen.clone();
     // Whatever is logged on the way names the request.
-    let span = tracing::info_span!("request", request_id = &*seen.request_id);
+    let span = tracing::info_span!("request", request_id = %seen.request_id);
     let outcome = answer::or_internal_error(door.pass(&context, arrived), &seen)
         .instrument(span)
         .await;
-    let (seen, code, response) = match outcome {
+    let (seen, error, response) = match outcome {
         Ok(Answered { seen, response }) => (seen, None, response),
         Err(refused) => {
-            let response = answer::envelope(&refused.error, &refused.seen.request_id);
-            (refused.seen, Some(refused.error.code), response)
+            let response = answer::envelope(&refused.error, refused.seen.request_id);
+            (refused.seen, Some((refused.error.code, refused.error.reason)), response)
         }
     };
     let response = answer::finished(response, &seen);
-    request_log::write(&seen, response.status(), code);
+    let record = record::of(seen, &response, error);
+    record::say(&record);
+    door.log.push(record);
     response
 }
 
 /// What is known of a request so far: it goes along through all steps, and into the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The id under which the request is answered and logged.
-    pub request_id: Arc<str>,
+    /// The id under which the request is answered and logged. Ids of a moment stand together in the log's index: UUIDv7.
+    pub request_id: Uuid,
     /// When its head had arrived.
     pub since: Instant,
-    /// The method, and the path without its query, for the log.
-    pub line: Arc<(http::Method, Box<str>)>,
+    /// The method, `OTHER` for what is none of HTTP's, and the path's template, for the log.
+    pub line: (&'static str, &'static str),
+    /// What it says sent it, as far as the log looks at it.
+    pub agent: Option<Arc<str>>,
+    /// Bytes of its body that have arrived.
+    pub received_bytes: u64,
     /// The client's address.
     pub address: IpAddr,
-    /// The key that it names, once it is found.
-    pub key: Option<Arc<Key>>,
+    /// Whose key it names, once that was looked up.
+    pub named: Option<Named>,
     /// The operation that it asks for: of use to the caller only once it is admitted.
     pub operation: Option<&'static Operation>,
     /// Where it stands in its key's window, once it is counted.
@@ -164,20 +184,17 @@ pub(crate) struct Arrived {
 
 impl Arrived {
     fn new(proxies: &TrustedProxies, peer: SocketAddr, request: http::Request<RequestBody>) -> Self {
-        const LONGEST_PATH: usize = 256;
         let (head, body) = request.into_parts();
-        let path = head.uri.path();
-        let destination = Destination::of(&head.method, path);
-        let shown = path
-            .char_indices()
-            .nth(LONGEST_PATH)
-            .map_or(path, |(end, _)| &path[..end]);
+        let destination = Destination::of(&head.method, head.uri.path());
+        let agent = head.headers.get(http::header::USER_AGENT);
         let seen = Seen {
-            request_id: Uuid::new_v4().to_string().into(),
+            request_id: Uuid::now_v7(),
             since: Instant::now(),
-            line: Arc::new((head.method.clone(), shown.into())),
+            line: (record::method(&head.method), destination.template()),
+            agent: agent.and_then(|agent| user_agent::looked_at(agent.as_bytes())),
+            received_bytes: 0,
             address: proxies.client_address(peer.ip(), &head.headers),
-            key: None,
+            named: None,
             operation: destination.operation(),
             standing: None,
         };

@@ -9,9 +9,19 @@ use super::{Answered, Arrived, Refused};
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
 
 /// The document as written.
 pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
+
+/// The template of a path that is answered here, for the log.
+pub(super) fn template(path: &str) -> Option<&'static str> {
+    match path {
+        "/openapi.yaml" => Some("/openapi.yaml"),
+        "/openapi.json" => Some("/openapi.json"),
+        _ => path.starts_with("/files/").then_some("/files/{key}"),
+    }
+}
 
 /// Answers a request outside the API's root.
 ///
@@ -27,14 +37,14 @@ pub(super) async fn answer(context: &Context, arrived: Arrived) -> Result<Answer
 
 async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, ApiError> {
     let path = request.uri.path();
-    let known = matches!(path, "/openapi.yaml" | "/openapi.json") || path.starts_with("/files/");
-    if known && !matches!(request.method, Method::GET | Method::HEAD) {
+    if template(path).is_some() && !matches!(request.method, Method::GET | Method::HEAD) {
         return Err(ApiError {
             allow: Some("GET, HEAD".into()),
             ..ApiError::new(
                 ErrorCode::MethodNotAllowed,
                 "only GET and HEAD are possible here; this path has GET, HEAD",
             )
+            .because(Reason::NoSuchMethod)
         });
     }
     let mut response = match path {
@@ -45,7 +55,8 @@ async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, 
             None => {
                 return Err(ApiError::not_found(
                     "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
-                ));
+                )
+                .because(Reason::NoSuchPath));
             }
         },
     };
@@ -72,7 +83,10 @@ fn text(content_type: &'static str, text: &str) -> Response<Body> {
 
 async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body>, ApiError> {
     // Forged, expired and missing are not told apart.
-    let gone = || ApiError::not_found("there is no such file, or its link has expired; ask the API for a new link");
+    let gone = || {
+        ApiError::not_found("there is no such file, or its link has expired; ask the API for a new link")
+            .because(Reason::LinkRefused)
+    };
     let field = |name: &str| {
         query
             .split('&')
@@ -92,7 +106,8 @@ async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body
         tracing::warn!(%error, "a linked file could not be read");
         gone()
     })?;
-    let content_type = HeaderValue::from_str(&object.content_type).map_err(|_| ApiError::internal())?;
+    let content_type =
+        HeaderValue::from_str(&object.content_type).map_err(|_| ApiError::internal().because(Reason::StorageFailed))?;
     let mut response = Response::new(object.into_body());
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     Ok(response)

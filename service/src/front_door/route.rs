@@ -5,13 +5,14 @@ use http::{HeaderMap, Method};
 use partner_api_signing::DecodedPair;
 
 use super::admit::{Admitted, Caller};
-use super::{API_ROOT, Answered, Refused, Seen};
+use super::{API_ROOT, Answered, Refused, Seen, public};
 use crate::admission::Durability;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::generated::calls::{ROUTES, Route};
 use crate::generated::errors::ErrorCode;
 use crate::generated::operations::Operation;
+use crate::request_log::Reason;
 
 /// Whether a path is one of the API's, where everything is signed.
 pub(super) fn is_signed(path: &str) -> bool {
@@ -21,16 +22,28 @@ pub(super) fn is_signed(path: &str) -> bool {
 
 /// The operation that a request will reach if it is let in: how it is let in depends on it, but the caller is told nothing of
 /// it before.
-pub(crate) struct Destination(Result<Found, ApiError>);
+pub(crate) struct Destination {
+    found: Result<Found, ApiError>,
+    template: &'static str,
+}
 
 impl Destination {
     pub fn of(method: &Method, path: &str) -> Self {
-        Destination(find(method, path))
+        let (template, found) = find(method, path);
+        Destination {
+            found,
+            template: template.unwrap_or_else(|| unrouted(path)),
+        }
     }
 
     /// The operation, for the log.
     pub fn operation(&self) -> Option<&'static Operation> {
-        self.0.as_ref().ok().map(|found| found.route.operation)
+        self.found.as_ref().ok().map(|found| found.route.operation)
+    }
+
+    /// The path without what may be somebody's, for the log: a template, or for a path that fits none how far it is known.
+    pub fn template(&self) -> &'static str {
+        self.template
     }
 
     /// How the nonce and the count of the request are kept (`x-admission`).
@@ -50,35 +63,46 @@ struct Found {
     variables: Vec<(&'static str, String)>,
 }
 
-/// Finds the operation of a method and a raw path.
-///
-/// # Errors
-/// 404, or 405 with the methods that the path has.
-fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
-    let mut methods = Vec::new();
+/// A path below [`API_ROOT`] that fits no template.
+const UNKNOWN_IN_API: &str = "/api/v1/partner/*";
+
+/// What the log has for a path of no operation.
+fn unrouted(path: &str) -> &'static str {
+    match public::template(path) {
+        Some(template) => template,
+        None if is_signed(path) => UNKNOWN_IN_API,
+        None => "/*",
+    }
+}
+
+/// Finds the operation of a method and a raw path, and the template that the path fits: 404 where there is none, 405 with the
+/// methods that the path has where the method is another.
+fn find(method: &Method, path: &str) -> (Option<&'static str>, Result<Found, ApiError>) {
+    let (mut methods, mut template) = (Vec::new(), None);
     for route in ROUTES {
         let Some(variables) = variables(route.operation.path, path) else {
             continue;
         };
         if route.operation.method == method.as_str() {
-            return Ok(Found { route, variables });
+            return (Some(route.operation.path), Ok(Found { route, variables }));
         }
+        template = Some(route.operation.path);
         methods.push(route.operation.method);
     }
     if methods.is_empty() {
-        return Err(ApiError::not_found(
-            "there is nothing at this path; paths are compared byte for byte",
-        ));
+        let error = ApiError::not_found("there is nothing at this path; paths are compared byte for byte");
+        return (None, Err(error.because(Reason::NoSuchPath)));
     }
     methods.sort_unstable();
     let allow = methods.join(", ");
-    Err(ApiError {
+    let error = ApiError {
         allow: Some(allow.clone()),
         ..ApiError::new(
             ErrorCode::MethodNotAllowed,
             format!("{method} is not possible here; this path has {allow}"),
         )
-    })
+    };
+    (template, Err(error.because(Reason::NoSuchMethod)))
 }
 
 /// The variables of a raw path that is an instance of a template, byte for byte; a variable is one segment without escapes.
@@ -122,7 +146,7 @@ pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
         caller,
         ..
     } = admitted;
-    match destination.0 {
+    match destination.found {
         Ok(Found { route, variables }) => Ok(Routed {
             seen,
             route,
@@ -145,14 +169,17 @@ pub(super) struct Permitted(Routed);
 /// 403 `scope_required`.
 pub(super) fn permission(routed: Routed) -> Result<Permitted, Box<Refused>> {
     match routed.route.operation.extension("x-required-scope") {
-        Some(permission) if !routed.caller.key().permissions.iter().any(|held| held == permission) => {
-            Err(routed.seen.refused(ApiError::new(
+        Some(permission) if !routed.caller.key().permissions.iter().any(|held| held == permission) => Err(routed
+            .seen
+            .refused(
+            ApiError::new(
                 ErrorCode::ScopeRequired,
                 format!(
                     "this operation needs the scope {permission}, which this key does not have; ask the operator for it"
                 ),
-            )))
-        }
+            )
+            .because(Reason::ScopeMissing),
+        )),
         _ => Ok(Permitted(routed)),
     }
 }
@@ -189,8 +216,9 @@ pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<R
 fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> Result<Vec<(String, String)>, ApiError> {
     let mut read: Vec<(String, String)> = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
-        let name =
-            String::from_utf8(name).map_err(|_| ApiError::invalid_request("query: a parameter's name is not UTF-8"))?;
+        let name = String::from_utf8(name).map_err(|_| {
+            ApiError::invalid_request("query: a parameter's name is not UTF-8").because(Reason::QueryMalformed)
+        })?;
         if !operation.query_parameters.contains(&name.as_str()) {
             let known = match operation.query_parameters {
                 [] => "none".to_string(),
@@ -199,17 +227,20 @@ fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> Result<Vec<(String, 
             return Err(ApiError::invalid_request(format!(
                 "query: unknown parameter {}; this operation has: {known}",
                 shown(&name)
-            )));
+            ))
+            .because(Reason::ParameterUnknown));
         }
         if read.iter().any(|(earlier, _)| *earlier == name) {
-            return Err(ApiError::invalid_request(format!(
-                "{name}: given more than once; send it once"
-            )));
+            return Err(
+                ApiError::invalid_request(format!("{name}: given more than once; send it once"))
+                    .because(Reason::ParameterRepeated),
+            );
         }
         let Ok(value) = String::from_utf8(value) else {
-            return Err(ApiError::invalid_request(format!(
-                "{name}: is not UTF-8; encode its UTF-8 bytes as %XX"
-            )));
+            return Err(
+                ApiError::invalid_request(format!("{name}: is not UTF-8; encode its UTF-8 bytes as %XX"))
+                    .because(Reason::QueryMalformed),
+            );
         };
         read.push((name, value));
     }

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http::request::Parts;
 use partner_api_signing::{
-    Canonical, DecodedPair, Environment, body_sha256, canonical_of, decode_query, verify as signature_is_valid,
+    Canonical, DecodedPair, Environment, SIGNATURE_PREFIX, body_sha256, canonical_of, decode_query,
+    verify as signature_is_valid,
 };
 
 use super::body::Received;
@@ -14,6 +15,7 @@ use crate::deadline::Deadline;
 use crate::directory::AllowlistMode;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
 
 /// A request whose signature is right.
 pub(super) struct Verified {
@@ -58,7 +60,10 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     } = received;
     let query = match decode_query(head.uri.query().unwrap_or_default().as_bytes()) {
         Ok(query) => query,
-        Err(malformed) => return Err(seen.refused(ApiError::invalid_request(format!("query: {malformed}")))),
+        Err(malformed) => {
+            let error = ApiError::invalid_request(format!("query: {malformed}")).because(Reason::QueryMalformed);
+            return Err(seen.refused(error));
+        }
     };
     let canonical = Canonical {
         method: head.method.as_str(),
@@ -70,7 +75,8 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     }
     .render();
     if !signature_is_valid(&credentials.key.secret, &canonical, &credentials.signature) {
-        return Err(seen.refused(invalid_signature(environment, &canonical)));
+        let reason = what_is_wrong(credentials.signature.as_bytes());
+        return Err(seen.refused(invalid_signature(environment, &canonical).because(reason)));
     }
     drop(hold);
     Ok(Verified {
@@ -83,6 +89,17 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         deadline,
         _step: (),
     })
+}
+
+/// What is wrong with a signature that does not verify. The caller is told what one looks like, whatever is wrong.
+fn what_is_wrong(signature: &[u8]) -> Reason {
+    match signature.strip_prefix(SIGNATURE_PREFIX.as_bytes()) {
+        None => Reason::SignaturePrefix,
+        Some(hex) if hex.len() != 64 => Reason::SignatureLength,
+        Some(hex) if !hex.iter().all(u8::is_ascii_hexdigit) => Reason::SignatureNotHex,
+        Some(hex) if hex.iter().any(u8::is_ascii_uppercase) => Reason::SignatureUpperCase,
+        Some(_) => Reason::SignatureDiffers,
+    }
 }
 
 fn invalid_signature(environment: Environment, canonical: &str) -> ApiError {
@@ -114,9 +131,12 @@ pub(super) fn address(verified: Verified) -> Result<Located, Box<Refused>> {
             tracing::warn!(key_id = &*key.id, %address, "outside the key's allowlist, admitted (mode report)");
             Ok(Located(verified))
         }
-        AllowlistMode::Enforce => Err(verified.seen.refused(ApiError::new(
-            ErrorCode::InvalidKey,
-            format!("this key's allowlist does not admit your address {address}; ask the operator to add it"),
-        ))),
+        AllowlistMode::Enforce => Err(verified.seen.refused(
+            ApiError::new(
+                ErrorCode::InvalidKey,
+                format!("this key's allowlist does not admit your address {address}; ask the operator to add it"),
+            )
+            .because(Reason::AddressNotAllowed),
+        )),
     }
 }

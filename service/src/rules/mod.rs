@@ -14,3 +14,4 @@ pub mod scrub;
 #[cfg(test)]
 mod strategies;
 pub mod threshold;
+pub mod user_agent;

@@ -62,6 +62,15 @@ mod faults {
     mod replicas;
     mod withdrawn_access;
 }
+#[path = "../request_log"]
+mod request_log {
+    mod faults;
+    mod log;
+    mod partitions;
+    mod reading;
+    mod refusals;
+    mod rows;
+}
 #[path = "../properties"]
 mod properties {
     mod paging;

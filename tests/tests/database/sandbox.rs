@@ -235,6 +235,7 @@ async fn serve(place: &Place) -> RunningServer {
         admission_pool: place.pool.clone(),
         recorder_pool: place.pool.clone(),
         database: place.database.config(),
+        request_log: None,
         storage: Box::new(move |_| Ok(storage)),
         master_key: place.master_key.clone(),
         ip_limit: 0,

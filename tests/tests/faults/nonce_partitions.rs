@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
-use partner_api::admission::nonces::{BUCKET, MAINTENANCE_LOCK, look_after_partitions, prepare_partitions};
+use partner_api::admission::nonces::{BUCKET, PARTITIONS};
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
@@ -75,7 +75,7 @@ async fn partitions_are_made_for_an_hour_ahead_and_dropped_when_nobody_needs_the
         service.db.execute(&used, &[]).await.unwrap();
     }
     for _ in 0..2 {
-        look_after_partitions(&maintenance(&service)).await.unwrap();
+        PARTITIONS.look_after(&maintenance(&service)).await.unwrap();
         let (attached, loose) = partitions(&service).await;
         assert!(
             ahead.iter().all(|bucket| attached.contains(bucket)),
@@ -100,7 +100,7 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
     }
     let other = cluster::connect(&service.database()).await;
     let lock = "SELECT pg_advisory_lock($1)";
-    other.execute(lock, &[&MAINTENANCE_LOCK]).await.unwrap();
+    other.execute(lock, &[&PARTITIONS.lock]).await.unwrap();
     let now = bucket(&service).await;
     let is_made = AtomicBool::new(false);
     let other_replica = async {
@@ -108,7 +108,7 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
         service
             .within_five_seconds(async || {
                 let looks = "SELECT count(*) > 0 FROM pg_stat_activity
-                             WHERE application_name = 'starting' AND query ~ 'used_nonces' AND state = 'idle'";
+                             WHERE application_name = 'starting' AND query ~ 'inhdetachpending' AND state = 'idle'";
                 service.db.query_one(looks, &[]).await.unwrap().get(0)
             })
             .await;
@@ -121,7 +121,7 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
     config.application_name("starting");
     let its_pool = pool(config, &PoolSettings::default()).unwrap();
     let starting = async {
-        prepare_partitions(&its_pool).await.unwrap();
+        PARTITIONS.prepare(&its_pool).await.unwrap();
         assert!(is_made.load(Ordering::Acquire));
     };
     tokio::join!(starting, other_replica);
@@ -134,7 +134,7 @@ async fn the_last_bucket_is_kept() {
     if !partitions(&service).await.0.contains(&before) {
         make_partition(&service, before).await;
     }
-    look_after_partitions(&maintenance(&service)).await.unwrap();
+    PARTITIONS.look_after(&maintenance(&service)).await.unwrap();
     if bucket(&service).await == before + 1 {
         assert!(partitions(&service).await.0.contains(&before));
     }
@@ -159,7 +159,7 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
     let pool = maintenance(&service);
     let looking = tokio::spawn({
         let pool = pool.clone();
-        async move { look_after_partitions(&pool).await }
+        async move { PARTITIONS.look_after(&pool).await }
     });
     // The coming partition is there though the writer is not done, and requests pass meanwhile.
     service
@@ -177,7 +177,7 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
             .await
             .assert_status(201);
         // Another replica leaves it to the one that is at it.
-        look_after_partitions(&pool).await.unwrap();
+        PARTITIONS.look_after(&pool).await.unwrap();
         assert!(partitions(&service).await.0.contains(&(now - 9)));
         writer.batch_execute("COMMIT").await.unwrap();
     };
@@ -186,7 +186,7 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
         .expect("nobody waits for maintenance");
     if looking.await.unwrap().is_err() {
         // On a busy machine the writer may have outlasted its patience.
-        look_after_partitions(&pool).await.unwrap();
+        PARTITIONS.look_after(&pool).await.unwrap();
     }
     assert!(!partitions(&service).await.0.contains(&(now - 9)));
     assert_eq!(
@@ -212,13 +212,13 @@ async fn what_was_cut_short_is_finished_the_next_time() {
         .batch_execute("BEGIN; SELECT count(*) FROM used_nonces")
         .await
         .unwrap();
-    look_after_partitions(&maintenance(&service)).await.unwrap_err();
+    PARTITIONS.look_after(&maintenance(&service)).await.unwrap_err();
     let half_done = "pg_inherits WHERE inhparent = 'used_nonces'::regclass AND inhdetachpending";
     assert_eq!(service.count(half_done).await, 1);
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
     reader.batch_execute("COMMIT").await.unwrap();
 
-    look_after_partitions(&maintenance(&service)).await.unwrap();
+    PARTITIONS.look_after(&maintenance(&service)).await.unwrap();
     let (attached, loose) = partitions(&service).await;
     assert!(
         attached.iter().all(|bucket| *bucket >= now - 1),

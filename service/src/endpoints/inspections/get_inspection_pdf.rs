@@ -13,6 +13,7 @@ use crate::front_door::Caller;
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::GetInspectionPdfResponse;
 use crate::generated::types::GetInspectionPdfPath;
+use crate::request_log::Reason;
 use crate::rules::id;
 use crate::storage::StorageError;
 
@@ -58,6 +59,7 @@ async fn rendered_later(client: &Connection, pdf: &Pdf) -> ApiError {
     }
     ApiError {
         retry_after: Some(RENDERED_AFTER),
+        reason: Some(Reason::PdfNotReady),
         ..ApiError::new(
             ErrorCode::ServiceUnavailable,
             "the report's PDF is being rendered; try again after Retry-After",

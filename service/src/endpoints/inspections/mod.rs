@@ -9,6 +9,7 @@ pub mod list_inspections;
 use crate::db::inspections::{self, Status};
 use crate::error::ApiError;
 use crate::generated::types::{self, InspectionStatus};
+use crate::request_log::Reason;
 use crate::rules::privacy::PiiMode;
 use crate::storage::StorageError;
 
@@ -22,11 +23,11 @@ fn storage_failed(error: &StorageError) -> ApiError {
     match error {
         StorageError::Store(_) => {
             tracing::warn!(%error, "the storage is unavailable");
-            ApiError::unavailable()
+            ApiError::unavailable(Reason::StorageUnavailable)
         }
         _ => {
             tracing::error!(%error, "a stored object cannot be used");
-            ApiError::internal()
+            ApiError::internal().because(Reason::StorageFailed)
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::generated::types::{
     Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus, SkipReason, SkippedPoint,
 };
 use crate::recorder::{Outcome, RecordError};
+use crate::request_log::Reason;
 use crate::rules::branch_code;
 use crate::rules::plate::Plate;
 
@@ -56,12 +57,17 @@ pub async fn handle(
 
 /// What is not certain is answered 503: the partner learns it by sending the same external_id again.
 fn unrecorded(error: RecordError) -> ApiError {
+    let reason = match &error {
+        RecordError::Busy => Reason::RecorderCrowded,
+        RecordError::Overdue(_) => Reason::RecorderOverdue,
+        RecordError::Db(error) => Reason::from(&**error),
+    };
     if error.is_unavailable() {
         tracing::warn!(%error, "a measurement could not be recorded");
-        return ApiError::unavailable();
+        return ApiError::unavailable(reason);
     }
     tracing::error!(%error, "recording a measurement failed");
-    ApiError::internal()
+    ApiError::internal().because(reason)
 }
 
 /// Refuses a time that lies further ahead than clocks may differ.

@@ -1,0 +1,57 @@
+//! Looking into the log, as an operator's commands do.
+
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::Pool;
+use partner_api::db::connection::Connection;
+use partner_api::db::pool::{PoolSettings, pool};
+use partner_api::request_log::{self, Entry, Filter};
+use partner_api_tests::{Answer, Service};
+use uuid::Uuid;
+
+/// The log of a service's database.
+pub struct Log(Pool);
+
+impl Log {
+    pub fn of(service: &Service) -> Self {
+        let settings = PoolSettings {
+            size: 1,
+            ..PoolSettings::default()
+        };
+        Log(pool(service.database(), &settings).unwrap())
+    }
+
+    pub async fn client(&self) -> Connection {
+        Connection::take(&self.0, Duration::from_secs(5)).await.unwrap()
+    }
+
+    pub async fn find(&self, answer: &Answer) -> Option<Entry> {
+        request_log::find(&self.client().await, id(answer)).await.unwrap()
+    }
+
+    /// The entry of an answer, once it is written.
+    pub async fn entry(&self, answer: &Answer) -> Entry {
+        self.when(async || self.find(answer).await).await
+    }
+
+    pub async fn list(&self, filter: &Filter) -> Vec<Entry> {
+        request_log::list(&self.client().await, filter).await.unwrap()
+    }
+
+    /// Waits until something is there, at most ten seconds.
+    pub async fn when<T>(&self, there: impl AsyncFn() -> Option<T>) -> T {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            if let Some(found) = there().await {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "not within ten seconds");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// The id of the request that was answered.
+pub fn id(answer: &Answer) -> Uuid {
+    answer.header("x-request-id").unwrap().parse().unwrap()
+}

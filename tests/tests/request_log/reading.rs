@@ -1,0 +1,204 @@
+//! Finding requests: by key, by partner, by outcome, by time, and as they come.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use partner_api::request_log::{Cursor, Entry, Filter, follow};
+use partner_api_tests::fixture::{ALPHA_ROTATED, BETA, partners};
+use partner_api_tests::{ALPHA, Request, Service};
+use uuid::Uuid;
+
+use super::log::{Log, id};
+
+const HEALTH: &str = "/api/v1/partner/health";
+const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+
+fn ids(entries: &[Entry]) -> Vec<Uuid> {
+    entries.iter().map(|entry| entry.request_id).collect()
+}
+
+#[tokio::test]
+async fn each_filter_lets_its_requests_through_the_newest_first() {
+    let service = Service::start().await;
+    let log = Log::of(&service);
+    let mut sent = Vec::new();
+    for request in [
+        Request::get(HEALTH).signed_by(&ALPHA),
+        Request::get(ORGANIZATIONS).signed_by(&ALPHA_ROTATED),
+        Request::get(HEALTH).signed_by(&BETA),
+        Request::get(HEALTH)
+            .signed_by(&ALPHA)
+            .with("x-partner-signature", "none"),
+        Request::get(HEALTH),
+    ] {
+        let answer = service.send(request).await;
+        log.entry(&answer).await;
+        sent.push(id(&answer));
+    }
+    let [first, second, third, forged, unsigned] = sent.try_into().unwrap();
+    let all = Filter::default;
+    let partner = Some(partners::ALPHA.parse().unwrap());
+    let key = |key: &str| Some(key.to_owned());
+    let third_at = log.list(&all()).await[2].at;
+    for (filter, expected) in [
+        (all(), vec![unsigned, forged, third, second, first]),
+        (Filter { limit: 2, ..all() }, vec![unsigned, forged]),
+        (
+            Filter {
+                partner_id: partner,
+                ..all()
+            },
+            vec![forged, second, first],
+        ),
+        (
+            Filter {
+                partner_id: partner,
+                limit: 1,
+                ..all()
+            },
+            vec![forged],
+        ),
+        (
+            Filter {
+                partner_id: partner,
+                key_id: key(BETA.id),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            Filter {
+                key_id: key(ALPHA.id),
+                ..all()
+            },
+            vec![forged, first],
+        ),
+        (
+            Filter {
+                key_id: key(ALPHA.id),
+                partner_id: partner,
+                limit: 1,
+                ..all()
+            },
+            vec![forged],
+        ),
+        (
+            Filter {
+                status: Some(400..=499),
+                ..all()
+            },
+            vec![unsigned, forged],
+        ),
+        (
+            Filter {
+                status: Some(200..=200),
+                key_id: key(ALPHA.id),
+                ..all()
+            },
+            vec![first],
+        ),
+        (
+            Filter {
+                code: key("invalid_signature"),
+                ..all()
+            },
+            vec![forged],
+        ),
+        (
+            Filter {
+                reason: key("key_id_missing"),
+                ..all()
+            },
+            vec![unsigned],
+        ),
+        (
+            Filter {
+                operation: key("list_organizations"),
+                partner_id: partner,
+                ..all()
+            },
+            vec![second],
+        ),
+        (
+            Filter {
+                since: Some(third_at),
+                ..all()
+            },
+            vec![unsigned, forged, third],
+        ),
+        (
+            Filter {
+                until: Some(third_at),
+                ..all()
+            },
+            vec![second, first],
+        ),
+        (
+            Filter {
+                until: Some(third_at),
+                partner_id: partner,
+                ..all()
+            },
+            vec![second, first],
+        ),
+    ] {
+        assert_eq!(ids(&log.list(&filter).await), expected, "{filter:?}");
+    }
+    assert_eq!(
+        partner_api::request_log::find(&log.client().await, Uuid::nil())
+            .await
+            .unwrap(),
+        None
+    );
+}
+
+/// A row of this moment, less so many seconds.
+async fn written(service: &Service, seconds_ago: f64, key_id: &str) -> Uuid {
+    let request_id = Uuid::now_v7();
+    let insert =
+        "INSERT INTO request_log (at, request_id, took_us, received_bytes, status, address, method, route, key_id)
+                  VALUES (now() - $1::float8 * interval '1 second', $2, 1, 0, 200, '192.0.2.1', 'GET', '/*', $3)";
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&seconds_ago, &request_id, &key_id];
+    service.db.execute(insert, &values).await.unwrap();
+    request_id
+}
+
+#[tokio::test]
+async fn following_misses_nothing_that_a_replica_writes_late_and_repeats_nothing() {
+    let service = Service::start().await;
+    let log = Log::of(&service);
+    // Its partition is there.
+    log.entry(&service.get(&BETA, HEALTH).await).await;
+    let of_alpha = Filter {
+        partner_id: Some(partners::ALPHA.parse().unwrap()),
+        ..Filter::default()
+    };
+    let begin = Cursor::before(Utc::now() - TimeDelta::minutes(1));
+    let first = written(&service, 20.0, ALPHA.id).await;
+    written(&service, 15.0, BETA.id).await;
+    let second = written(&service, 10.0, ALPHA_ROTATED.id).await;
+    let present = written(&service, 0.0, ALPHA.id).await;
+    let next = async |filter: &Filter, after| follow(&log.client().await, filter, after).await.unwrap();
+    let seen = next(&of_alpha, begin).await;
+    assert_eq!(ids(&seen), [first, second], "the present may still be written to");
+    let one = Filter {
+        limit: 1,
+        ..of_alpha.clone()
+    };
+    let page = next(&one, begin).await;
+    assert_eq!(ids(&page), [first]);
+    assert_eq!(ids(&next(&one, Cursor::after(&page[0])).await), [second]);
+    // Of the same moment as one that was seen.
+    let twin = "INSERT INTO request_log SELECT l.at, $2, l.partner_id, 1, 0, 0, 200, l.address, 'GET', '/*', NULL, NULL, NULL, \
+                l.key_id FROM request_log l WHERE request_id = $1";
+    service.db.execute(twin, &[&second, &Uuid::max()]).await.unwrap();
+    let after = Cursor::after(seen.last().unwrap());
+    assert_eq!(ids(&next(&of_alpha, after).await), [Uuid::max()]);
+    let until_present = log
+        .when(async || {
+            let seen = next(&of_alpha, after).await;
+            (seen.len() == 2).then_some(seen)
+        })
+        .await;
+    assert_eq!(until_present[1].request_id, present);
+    let at: DateTime<Utc> = until_present[1].at;
+    assert!(Utc::now() - at >= TimeDelta::seconds(2));
+}

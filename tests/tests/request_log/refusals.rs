@@ -1,0 +1,377 @@
+//! Every refusal leaves an entry, and the entry says why.
+
+use std::time::Duration;
+
+use partner_api::request_log::{Filter, Reason};
+use partner_api_tests::fixture::{
+    ALLOWLISTED, BETA, DISABLED, EXPIRED, LIVE, REVOKED, THREE_A_MINUTE, inspections, partners,
+};
+use partner_api_tests::{ALPHA, Options, Request, Service, TestKey, cluster};
+use tokio::io::AsyncWriteExt;
+
+use super::log::Log;
+
+const HEALTH: &str = "/api/v1/partner/health";
+const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
+const SIGNATURE: &str = "x-partner-signature";
+
+/// A request, and the reason for which it is refused.
+type Case = (Request, u16, &'static str, Reason);
+
+fn health() -> Request {
+    Request::get(HEALTH).signed_by(&ALPHA)
+}
+
+/// Sends the requests one after the other, and looks each up.
+async fn assert_reasons(service: &Service, cases: Vec<Case>) {
+    let log = Log::of(service);
+    let mut sent = Vec::new();
+    for (request, status, code, reason) in cases {
+        let answer = service.send(request).await;
+        answer.assert_refused(status, code);
+        sent.push((answer, reason));
+    }
+    for (answer, reason) in sent {
+        let entry = log.entry(&answer).await;
+        let shown = (entry.status, entry.code, entry.reason.as_deref());
+        let status = i16::try_from(answer.status.as_u16()).unwrap();
+        assert_eq!(shown, (status, answer.code(), Some(reason.word())), "{}", answer.target);
+        assert_eq!(entry.reason_about, Some(reason.about()));
+        assert_eq!(entry.address.to_string(), "127.0.0.1");
+        assert_eq!(entry.sent_bytes, Some(i64::try_from(answer.body.len()).unwrap()));
+    }
+}
+
+/// SVC-5
+#[tokio::test]
+async fn what_is_wrong_with_the_four_headers() {
+    let service = Service::start().await;
+    let mut cases = Vec::new();
+    for (name, missing, empty, repeated) in [
+        (
+            "x-partner-key-id",
+            Reason::KeyIdMissing,
+            Reason::KeyIdEmpty,
+            Reason::KeyIdRepeated,
+        ),
+        (
+            "x-partner-timestamp",
+            Reason::TimestampMissing,
+            Reason::TimestampEmpty,
+            Reason::TimestampRepeated,
+        ),
+        (
+            "x-partner-nonce",
+            Reason::NonceMissing,
+            Reason::NonceEmpty,
+            Reason::NonceRepeated,
+        ),
+        (
+            SIGNATURE,
+            Reason::SignatureMissing,
+            Reason::SignatureEmpty,
+            Reason::SignatureRepeated,
+        ),
+    ] {
+        cases.extend([
+            (health().without(name), missing),
+            (health().with(name, ""), empty),
+            (health().header(name, "again"), repeated),
+        ]);
+    }
+    cases.extend([
+        (health().with("x-partner-timestamp", "now"), Reason::TimestampMalformed),
+        (health().with("x-partner-nonce", "short"), Reason::NonceMalformed),
+    ]);
+    let of = |(request, reason)| (request, 401, "missing_signature_headers", reason);
+    assert_reasons(&service, cases.into_iter().map(of).collect()).await;
+    let without_nonce = service.send(health().without("x-partner-nonce")).await;
+    let entry = Log::of(&service).entry(&without_nonce).await;
+    assert_eq!(
+        entry.key_id.as_deref(),
+        Some(ALPHA.id),
+        "whoever forgets a header is known all the same"
+    );
+    assert_eq!(entry.partner_id.unwrap().to_string(), partners::ALPHA);
+}
+
+/// SVC-5, ERR-3
+#[tokio::test]
+async fn why_a_key_is_not_in_force_though_its_holder_is_told_one_thing() {
+    let service = Service::start().await;
+    let unusable = "UPDATE api_keys SET secret_ciphertext = '\\x00' WHERE key_id = $1";
+    service.db.execute(unusable, &[&BETA.id]).await.unwrap();
+    // It loads the changed key at its start.
+    let service = service.replica().await;
+    let named = |id| TestKey { id, ..ALPHA };
+    let (unknown, foreign) = ("vip_test_UNKNOWNAAAAAAAAAAAAAAA", "vip_live_UNKNOWNAAAAAAAAAAAAAAA");
+    let table = [
+        (named(unknown), Reason::KeyUnknown, Some(unknown), None),
+        (named(foreign), Reason::KeyOfOtherEnvironment, Some(foreign), None),
+        (named("vip_test_short"), Reason::KeyMalformed, None, None),
+        (named(ALPHA.secret), Reason::KeyMalformed, None, None),
+        (
+            LIVE,
+            Reason::KeyOfOtherEnvironment,
+            Some(LIVE.id),
+            Some(partners::ALPHA),
+        ),
+        (REVOKED, Reason::KeyRevoked, Some(REVOKED.id), Some(partners::ALPHA)),
+        (EXPIRED, Reason::KeyExpired, Some(EXPIRED.id), Some(partners::ALPHA)),
+        (
+            DISABLED,
+            Reason::PartnerDisabled,
+            Some(DISABLED.id),
+            Some(partners::EPSILON),
+        ),
+        (BETA, Reason::KeyUnusable, Some(BETA.id), Some(partners::BETA)),
+        (
+            ALLOWLISTED,
+            Reason::AddressNotAllowed,
+            Some(ALLOWLISTED.id),
+            Some(partners::ALPHA),
+        ),
+    ];
+    let log = Log::of(&service);
+    for (key, reason, key_id, partner) in table {
+        let answer = service.get(&key, HEALTH).await;
+        answer.assert_refused(401, "invalid_key");
+        let entry = log.entry(&answer).await;
+        assert_eq!(entry.reason.as_deref(), Some(reason.word()), "{}", key.id);
+        assert_eq!(entry.key_id.as_deref(), key_id, "{}", key.id);
+        assert_eq!(
+            entry.partner_id.map(|id| id.to_string()).as_deref(),
+            partner,
+            "{}",
+            key.id
+        );
+    }
+}
+
+/// SVC-5
+#[tokio::test]
+async fn what_is_wrong_with_a_time_a_signature_or_a_nonce() {
+    let service = Service::start().await;
+    let digest = "00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7";
+    let signed = |signature: &str| health().with(SIGNATURE, signature);
+    let used = || health().nonce("used-for-the-second-time");
+    service.send(used()).await.assert_status(200);
+    let mut cases = vec![
+        (
+            health().clock_ahead_by(-400),
+            401,
+            "expired_timestamp",
+            Reason::TimestampBehind,
+        ),
+        (
+            health().clock_ahead_by(400),
+            401,
+            "expired_timestamp",
+            Reason::TimestampAhead,
+        ),
+        (used(), 401, "replay_detected", Reason::NonceUsed),
+        (
+            health().with_query("a=%zz"),
+            400,
+            "invalid_request",
+            Reason::QueryMalformed,
+        ),
+    ];
+    for (signature, reason) in [
+        (digest.to_owned(), Reason::SignaturePrefix),
+        (format!("SHA256={digest}"), Reason::SignaturePrefix),
+        (format!("sha256={}", &digest[1..]), Reason::SignatureLength),
+        (format!("sha256={}", digest.to_uppercase()), Reason::SignatureUpperCase),
+        (format!("sha256={}g", &digest[1..]), Reason::SignatureNotHex),
+        (format!("sha256={digest}"), Reason::SignatureDiffers),
+    ] {
+        cases.push((signed(&signature), 401, "invalid_signature", reason));
+    }
+    for _ in 0..3 {
+        service.get(&THREE_A_MINUTE, ORGANIZATIONS).await.assert_status(200);
+    }
+    let one_more = Request::get(ORGANIZATIONS).signed_by(&THREE_A_MINUTE);
+    cases.push((one_more, 429, "rate_limited", Reason::KeyOverLimit));
+    assert_reasons(&service, cases).await;
+}
+
+/// SVC-5
+#[tokio::test]
+async fn what_an_admitted_request_is_refused_for() {
+    let service = Service::start().await;
+    let alpha = |target: &str| Request::get(target).signed_by(&ALPHA);
+    let list = "/api/v1/partner/inspections";
+    let nowhere = format!("{list}/{}", uuid::Uuid::nil());
+    let body = r#"{"branch_code":"IST-02","plate":"no plate","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
+    let elsewhere = body.replace("no plate", "34 TOO 001").replace("IST-02", "NOWHERE");
+    let post = |body: &str| Request::post(MEASUREMENTS, body.to_owned());
+    assert_reasons(
+        &service,
+        vec![
+            (alpha("/api/v1/partner/34ABC123"), 404, "not_found", Reason::NoSuchPath),
+            (
+                Request::new("DELETE", list).signed_by(&ALPHA),
+                405,
+                "method_not_allowed",
+                Reason::NoSuchMethod,
+            ),
+            (post(body).signed_by(&BETA), 403, "scope_required", Reason::ScopeMissing),
+            (
+                alpha(list).with_query("plate=1"),
+                400,
+                "invalid_request",
+                Reason::ParameterUnknown,
+            ),
+            (
+                alpha(list).with_query("limit=1&limit=2"),
+                400,
+                "invalid_request",
+                Reason::ParameterRepeated,
+            ),
+            (
+                alpha(list).with_query("limit=0"),
+                400,
+                "invalid_request",
+                Reason::ArgumentRefused,
+            ),
+            (
+                post(body).signed_by(&ALPHA),
+                400,
+                "invalid_request",
+                Reason::ArgumentRefused,
+            ),
+            (post(&elsewhere).signed_by(&ALPHA), 404, "not_found", Reason::NotVisible),
+            (alpha(&nowhere), 404, "not_found", Reason::NotVisible),
+            (
+                Request::get("/files/x?expires=1&signature=x"),
+                404,
+                "not_found",
+                Reason::LinkRefused,
+            ),
+            (Request::get("/34ABC123"), 404, "not_found", Reason::NoSuchPath),
+            (
+                Request::post("/openapi.json", "{}"),
+                405,
+                "method_not_allowed",
+                Reason::NoSuchMethod,
+            ),
+        ],
+    )
+    .await;
+}
+
+/// SVC-5
+#[tokio::test]
+async fn what_is_wrong_with_a_body() {
+    let service = Service::start_with(Options {
+        body_timeout: Duration::from_millis(300),
+        ..Options::default()
+    })
+    .await;
+    let post = |body: String| Request::post(MEASUREMENTS, body).signed_by(&ALPHA);
+    let announced = post("{".into()).header("content-length", "1048577").stalled();
+    let endless = post("x".repeat(1_048_577)).stalled();
+    let slow = post("half of it".into()).stalled();
+    let log = Log::of(&service);
+    for (request, status, reason) in [
+        (announced, 413, Reason::BodyAnnouncedTooLarge),
+        (endless, 413, Reason::BodyTooLarge),
+        (slow, 408, Reason::BodyTooSlow),
+    ] {
+        let answer = service.send(request).await;
+        let entry = log.entry(answer.assert_status(status)).await;
+        assert_eq!(entry.reason.as_deref(), Some(reason.word()));
+        match reason {
+            Reason::BodyAnnouncedTooLarge => assert_eq!(entry.received_bytes, 0),
+            Reason::BodyTooLarge => assert!(entry.received_bytes > 1_048_576, "{}", entry.received_bytes),
+            _ => assert_eq!(entry.received_bytes, 10),
+        }
+    }
+    // One that hangs up is not there any more to be told.
+    let mut stream = tokio::net::TcpStream::connect(service.base_url.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    let now = chrono::Utc::now().timestamp();
+    let head = format!(
+        "POST {MEASUREMENTS} HTTP/1.1\r\nhost: x\r\nx-partner-key-id: {}\r\nx-partner-timestamp: {now}\r\n\
+         x-partner-nonce: of-one-that-hangs-up\r\nx-partner-signature: sha256=0\r\ncontent-length: 100\r\n\r\nthree",
+        ALPHA.id
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let broke_off = Filter {
+        reason: Some(Reason::BodyBrokeOff.word().to_owned()),
+        ..Filter::default()
+    };
+    let entry = log.when(async || log.list(&broke_off).await.pop()).await;
+    assert_eq!(entry.received_bytes, 5);
+}
+
+/// SVC-5
+#[tokio::test]
+async fn an_address_over_its_limit() {
+    let service = Service::start_with(Options {
+        ip_limit: 1,
+        ..Options::default()
+    })
+    .await;
+    service.send(health()).await.assert_status(200);
+    assert_reasons(
+        &service,
+        vec![(health(), 429, "ip_rate_limited", Reason::AddressOverLimit)],
+    )
+    .await;
+}
+
+/// SVC-5
+#[tokio::test]
+async fn what_the_service_itself_failed_at() {
+    let service = Service::start().await;
+    let broken = "ALTER VIEW shown_photos RENAME TO gone";
+    service.db.batch_execute(broken).await.unwrap();
+    let photos = format!("/api/v1/partner/inspections/{}/photos", inspections::FULL_PUBLISHED);
+    let photos = || Request::get(&photos).signed_by(&ALPHA);
+    let organizations = || Request::get(ORGANIZATIONS).signed_by(&ALPHA);
+    assert_reasons(
+        &service,
+        vec![(photos(), 500, "internal_error", Reason::StatementFailed)],
+    )
+    .await;
+    let holder = cluster::connect(&service.database()).await;
+    for (table, reasons) in [
+        ("used_nonces", &[Reason::AdmissionOverdue, Reason::AdmissionFailed][..]),
+        (
+            "organizations",
+            &[Reason::DatabaseOverdue, Reason::DatabaseUnavailable][..],
+        ),
+    ] {
+        let lock = format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+        holder.batch_execute(&lock).await.unwrap();
+        let answer = service.send(organizations()).await;
+        answer.assert_refused(503, "service_unavailable");
+        let entry = Log::of(&service).entry(&answer).await;
+        let reason = Reason::of_word(entry.reason.as_deref().unwrap()).unwrap();
+        assert!(reasons.contains(&reason), "{table}: {reason:?}");
+        holder.batch_execute("COMMIT").await.unwrap();
+    }
+}
+
+/// SVC-5, KEY-8
+#[tokio::test]
+async fn keys_that_nobody_could_compare_for_too_long() {
+    let service = Service::start().await;
+    let holder = cluster::connect(&service.database()).await;
+    holder
+        .batch_execute("BEGIN; LOCK TABLE directory_version IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let answer = Log::of(&service)
+        .when(async || {
+            let answer = service.get(&ALPHA, ORGANIZATIONS).await;
+            (answer.status == 503).then_some(answer)
+        })
+        .await;
+    let entry = Log::of(&service).entry(&answer).await;
+    assert_eq!(entry.reason.as_deref(), Some(Reason::DirectoryStale.word()));
+}
