@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
+use partner_api::admission::nonces;
 use partner_api::config::Config;
 use partner_api::db::connection::Connection;
 use partner_api::db::migrate;
 use partner_api::replicas;
+use partner_api::request_log;
 use partner_api::secrets::purpose;
 use partner_api::startup::CommandDatabase;
 use serde::Serialize;
@@ -208,6 +210,7 @@ async fn look(config: &Config, database: &CommandDatabase, checks: &mut Checks) 
     replicas(config, &connection, checks).await?;
     secrets(config, &connection, checks).await?;
     ending(&connection, checks).await?;
+    partitions(config, &connection, checks).await?;
     waiting(&connection, checks).await
 }
 
@@ -323,6 +326,35 @@ async fn ending(connection: &Connection, checks: &mut Checks) -> Result<(), Fail
         let at: DateTime<Utc> = row.try_get("expires_at")?;
         let found = format!("the last one of `{partner}`, {key}, ends at {}", crate::when::at(at));
         checks.warning("keys", found, format!("partner-api key rotate {key}, or let it end"));
+    }
+    Ok(())
+}
+
+async fn partitions(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    const CHECK: &str = "partitions";
+    for table in [nonces::PARTITIONS, request_log::partitions(config.request_log_days)] {
+        let survey = table.survey(connection).await?;
+        let found = format!("{}: {} made ahead", table.table, survey.ahead.max(0));
+        let makes = "start a replica: it makes them";
+        match survey.ahead {
+            // The present one is missing, too.
+            ..0 => checks.failed(CHECK, format!("{}: none for now", table.table), makes),
+            0 => checks.warning(CHECK, found, makes),
+            _ => checks.ok(CHECK, found),
+        }
+        if !survey.expired.is_empty() {
+            let found = format!("{}: {} are not needed any more", table.table, survey.expired.len());
+            checks.warning(CHECK, found, "partner-api purge, if no replica comes to it");
+        }
+    }
+    let dropped = request_log::drops(connection, Utc::now() - TimeDelta::days(1)).await?;
+    match dropped.iter().map(|drops| drops.dropped).sum::<i64>() {
+        0 => checks.ok("request log", "nothing was dropped in the last 24 h"),
+        sum => checks.warning(
+            "request log",
+            format!("{sum} requests of the last 24 h are missing"),
+            "see that the database keeps up (partner-api request list)",
+        ),
     }
     Ok(())
 }

@@ -17,7 +17,9 @@ mod names;
 pub mod organization;
 pub mod output;
 pub mod partner;
+pub mod purge;
 mod query;
+pub mod request;
 pub mod secrets;
 pub mod session;
 pub mod template;
@@ -79,6 +81,12 @@ pub enum Command {
     /// Partners' secrets in the database: rekey
     #[command(after_help = secrets::EXAMPLES)]
     Secrets(Group<secrets::Command>),
+    /// What became of each request: show, list, tail
+    #[command(after_help = request::EXAMPLES)]
+    Request(Group<request::Command>),
+    /// Drop what is not kept any more
+    #[command(after_help = purge::EXAMPLES)]
+    Purge(purge::PurgeArgs),
     /// Check all that the service needs, and say what to do
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::DoctorArgs),
@@ -102,6 +110,11 @@ impl Command {
             Self::Measurement(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Audit(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Secrets(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Request(group) => {
+                let json = group.connect.json;
+                with(&group.connect, async |session| group.command.run(session, json).await).await
+            }
+            Self::Purge(args) => with(&args.connect, async |session| args.run(session).await).await,
             Self::Doctor(args) => args.run().await,
         }
     }

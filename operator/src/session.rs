@@ -5,6 +5,7 @@ use std::time::Duration;
 use partner_api::config::Config;
 use partner_api::db::DbError;
 use partner_api::db::connection::{Connection, Parameters};
+use partner_api::db::partitions::Partitioned;
 use partner_api::db::statement::Statement;
 use partner_api::db::transaction::Transaction;
 use partner_api::secrets::MasterKey;
@@ -96,6 +97,14 @@ impl Session {
             ))
         };
         tokio::time::timeout(BOUND, all).await.unwrap_or(Err(Failure::Unknown))
+    }
+
+    /// Makes the coming partitions of a table and drops those that are not kept any more.
+    ///
+    /// # Errors
+    /// The database does not answer, or refuses.
+    pub async fn look_after(&self, table: &Partitioned) -> Result<(), Failure> {
+        Ok(table.look_after(&self.database.pool).await?)
     }
 
     /// Closes the connections, and stops a private cluster that was started for this command.

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-pub use find::{Cursor, Drops, Entry, Filter, drops, find, follow, list};
+pub use find::{Cursor, Drops, Entry, FOLLOWS_BEHIND, Filter, drops, find, follow, list};
 pub use partitions::partitions;
 pub use reason::Reason;
 
