@@ -30,6 +30,11 @@ ORDER BY detaching DESC NULLS LAST, child.relname";
     TRY_LOCK = "SELECT pg_try_advisory_lock($1)";
 }
 
+/// A partition's number as its digits, and the other way round.
+pub type Written = fn(i64) -> String;
+/// See [`Written`].
+pub type Read = fn(&str) -> Option<i64>;
+
 /// How a table is partitioned: partition `n` holds the time from `n` lengths after 1970 on.
 #[derive(Clone, Debug)]
 pub struct Partitioned {
@@ -44,7 +49,7 @@ pub struct Partitioned {
     /// How many of the past are kept.
     pub kept: i64,
     /// The digits in a partition's name, and what number they are; none for a name that is nobody's.
-    pub digits: (fn(i64) -> String, fn(&str) -> Option<i64>),
+    pub digits: (Written, Read),
     /// Where a partition begins, as SQL. It ends where the next one begins.
     pub begins: fn(i64) -> String,
     /// The advisory lock of the replica that looks after them.
@@ -97,6 +102,10 @@ impl Partitioned {
     /// When the database does not answer.
     pub async fn look_after(&self, pool: &Pool) -> Result<(), DbError> {
         // A session lock must not stay with a pooled connection: the connection is closed, whatever happens.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "partitions are made by statements of their own"
+        )]
         let client = Object::take(pool.get().await?);
         tokio::time::timeout(LOOK_WITHIN, self.look(&client))
             .await
@@ -174,6 +183,7 @@ impl Partitioned {
         let there = async {
             loop {
                 self.look_after(pool).await?;
+                #[expect(clippy::disallowed_methods, reason = "partitions are looked up as above")]
                 let client = pool.get().await?;
                 let (now, there) = self.partitions(&client).await?;
                 if (now..=now + 1).all(|number| there.contains(&(number, Some(false)))) {
