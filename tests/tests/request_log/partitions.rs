@@ -81,7 +81,8 @@ async fn of_several_replicas_one_drops_and_the_others_leave_it_to_that_one() {
         .await
         .unwrap();
     let (first, second) = tokio::join!(log.look_after(&pool), log.look_after(&pool));
-    (first.unwrap(), second.unwrap());
+    first.unwrap();
+    second.unwrap();
     assert!(!days(&service, &log).await.contains(&old));
 }
 
