@@ -2,14 +2,15 @@
 
 use std::fmt::Display;
 
-use codegen_runtime::{NumberRules, Pattern};
+use codegen_runtime::{ArrayRules, NumberRules, Pattern};
 use serde_json::Value;
 use syn::ext::IdentExt;
 
 use crate::emit::{operation_type, rust_text};
 use crate::load::Document;
 use crate::model::{
-    Api, BodyContent, Field, OneWay, Operation, Others, ResponseContent, Shape, Tagging, Type, TypeDefinition,
+    Api, BodyContent, Field, MapRules, OneWay, Operation, Others, ResponseContent, Shape, StringRules, Tagging, Type,
+    TypeDefinition,
 };
 use crate::refusals::{all, skipping};
 use crate::{Problem, model};
@@ -295,29 +296,43 @@ fn rules(ty: &Type) -> Vec<String> {
             .collect::<Vec<_>>()
     };
     let own = match ty {
-        Type::String(rules) => vec![
-            plain("minLength", rules.min_length.as_ref()),
-            plain("maxLength", rules.max_length.as_ref()),
-            plain("pattern", rules.pattern.as_ref().map(Pattern::text).as_ref()),
-            rules
-                .format
-                .map(|format| format!("checked: must be {}", format.expected())),
+        // Taken apart here and below: the compiler names a rule that would not be told.
+        Type::String(StringRules {
+            min_length,
+            max_length,
+            pattern,
+            format,
+        }) => vec![
+            plain("minLength", min_length.as_ref()),
+            plain("maxLength", max_length.as_ref()),
+            plain("pattern", pattern.as_ref().map(Pattern::text).as_ref()),
+            format.map(|format| format!("checked: must be {}", format.expected())),
         ],
         Type::Integer { rules, .. } => numbers(rules),
         Type::Number(rules) => numbers(rules),
         Type::Array { items, rules } => {
+            let ArrayRules {
+                min_items,
+                max_items,
+                unique_items,
+            } = rules;
             let own = [
-                plain("minItems", rules.min_items.as_ref()),
-                plain("maxItems", rules.max_items.as_ref()),
-                rules.unique_items.then(|| "checked: uniqueItems".to_string()),
+                plain("minItems", min_items.as_ref()),
+                plain("maxItems", max_items.as_ref()),
+                unique_items.then(|| "checked: uniqueItems".to_string()),
             ];
             own.into_iter().chain(of_items(items).into_iter().map(Some)).collect()
         }
         Type::Map { values, rules } => {
+            let MapRules {
+                min_properties,
+                max_properties,
+                key_pattern,
+            } = rules;
             let own = [
-                plain("minProperties", rules.min_properties.as_ref()),
-                plain("maxProperties", rules.max_properties.as_ref()),
-                plain("x-key-pattern", rules.key_pattern.as_ref().map(Pattern::text).as_ref()),
+                plain("minProperties", min_properties.as_ref()),
+                plain("maxProperties", max_properties.as_ref()),
+                plain("x-key-pattern", key_pattern.as_ref().map(Pattern::text).as_ref()),
             ];
             own.into_iter().chain(of_items(values).into_iter().map(Some)).collect()
         }
@@ -347,10 +362,17 @@ fn numbers<T: Display>(rules: &NumberRules<T>) -> Vec<Option<String>> {
         let but = if *exclusive { ", exclusive" } else { "" };
         Some(format!("checked: {name} {value}{but}"))
     };
+    let NumberRules {
+        minimum,
+        maximum,
+        multiple_of,
+        not_zero,
+    } = rules;
     vec![
-        bound("minimum", &rules.minimum),
-        bound("maximum", &rules.maximum),
-        plain("multipleOf", rules.multiple_of.as_ref()),
+        bound("minimum", minimum),
+        bound("maximum", maximum),
+        plain("multipleOf", multiple_of.as_ref()),
+        not_zero.then(|| "checked: not 0".to_string()),
     ]
 }
 

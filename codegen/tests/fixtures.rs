@@ -114,6 +114,7 @@ fn every_fixture_is_also_a_table_of_functions_but_for_websockets_and_parts() {
         ("answers: #/paths/~1changes~1{id}/get", websocket),
         ("names_of_generated_code: #/paths/~1upgrade/get", websocket),
         ("parts: #/paths/~1photos/post", parts),
+        ("parts_beside_parameters: #/paths/~1a~1{content-type}/post", parts),
     ];
     assert_eq!(
         refused,

@@ -25,34 +25,10 @@ const WITHOUT_END: Duration = Duration::from_secs(120);
 const WORDS: &[&str] = &[
     "",
     "a",
-    "$ref",
-    "allOf",
-    "oneOf",
-    "anyOf",
-    "not",
-    "type",
-    "items",
-    "properties",
-    "required",
-    "enum",
-    "default",
-    "nullable",
-    "discriminator",
     "propertyName",
     "mapping",
-    "additionalProperties",
-    "format",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "uniqueItems",
-    "minItems",
     "x-raw-body",
     "x-error-codes",
-    "x-decimal-places",
     "parameters",
     "schema",
     "content",
@@ -97,6 +73,11 @@ const WORDS: &[&str] = &[
     "new",
     "send",
 ];
+
+/// They, and everything that is read of a schema.
+fn words() -> Vec<&'static str> {
+    [WORDS, &codegen::read::KEYWORDS, &codegen::read::ANNOTATIONS].concat()
+}
 
 /// A change: where, which, and with what.
 type Change = (u32, u8, u32, u32);
@@ -154,7 +135,7 @@ fn scalar(number: u32) -> Value {
         2 => json!([]),
         3 => json!({}),
         4 | 5 => pick(&numbers, number / 8).clone(),
-        _ => (*pick(WORDS, number / 8)).into(),
+        _ => (*pick(&words(), number / 8)).into(),
     }
 }
 
@@ -180,18 +161,18 @@ fn change(document: &mut Value, (place, how, what, more): Change) {
                 1 => json!({ "allOf": [old, other] }),
                 2 => json!({ "oneOf": [old, other], "discriminator": { "propertyName": "kind" } }),
                 3 => json!({ "type": "array", "items": old }),
-                4 => json!({ "type": "object", "properties": { *pick(WORDS, more): old } }),
+                4 => json!({ "type": "object", "properties": { *pick(&words(), more): old } }),
                 _ => json!({ "type": "object", "additionalProperties": old }),
             };
         }
         4 => {
             if let Some(members) = target.as_object_mut() {
-                members.insert((*pick(WORDS, what)).to_string(), scalar(more));
+                members.insert((*pick(&words(), what)).to_string(), scalar(more));
             }
         }
         5 => {
             if let Some(members) = target.as_object_mut() {
-                members.insert((*pick(WORDS, more)).to_string(), other);
+                members.insert((*pick(&words(), more)).to_string(), other);
             }
         }
         6 => {
@@ -200,7 +181,7 @@ fn change(document: &mut Value, (place, how, what, more): Change) {
             {
                 let key = pick(&members.keys().cloned().collect::<Vec<_>>(), what).clone();
                 let value = members.remove(&key).unwrap_or_default();
-                members.insert((*pick(WORDS, more)).to_string(), value);
+                members.insert((*pick(&words(), more)).to_string(), value);
             }
         }
         _ => match target {

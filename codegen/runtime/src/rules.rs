@@ -34,6 +34,8 @@ pub struct NumberRules<T> {
     pub maximum: Option<(T, bool)>,
     /// `multipleOf`; more than 0.
     pub multiple_of: Option<T>,
+    /// Whether 0 is none of them: `not: {}` of an integer, as Dropshot writes Rust's `NonZeroI32` and its like.
+    pub not_zero: bool,
 }
 
 /// What an array must be like.
@@ -74,6 +76,7 @@ impl<T> NumberRules<T> {
         minimum: None,
         maximum: None,
         multiple_of: None,
+        not_zero: false,
     };
 }
 
@@ -119,6 +122,9 @@ impl<P: Borrow<Pattern>> StringRules<P> {
 pub trait Multiple: PartialOrd + Display + Copy {
     /// Whether it is a whole number of `unit`s, which are not 0.
     fn is_multiple_of(self, unit: Self) -> bool;
+
+    /// Whether it is 0.
+    fn is_zero(self) -> bool;
 }
 
 macro_rules! whole_multiples {
@@ -126,6 +132,10 @@ macro_rules! whole_multiples {
         $(impl Multiple for $kind {
             fn is_multiple_of(self, unit: Self) -> bool {
                 self.checked_rem(unit).is_none_or(|rest| rest == 0)
+            }
+
+            fn is_zero(self) -> bool {
+                self == 0
             }
         })*
     };
@@ -141,6 +151,10 @@ impl Multiple for f64 {
             (Ok(number), Ok(unit)) => number.checked_rem(unit).is_none_or(|rest| rest.is_zero()),
             _ => self % unit == 0.0,
         }
+    }
+
+    fn is_zero(self) -> bool {
+        self == 0.0
     }
 }
 
@@ -167,6 +181,9 @@ impl<T: Multiple> NumberRules<T> {
     pub fn check(&self, value: T) -> Result<(), String> {
         if !self.admits(value) {
             return Err(format!("must be {self}, is {value}"));
+        }
+        if self.not_zero && value.is_zero() {
+            return Err("must not be 0".into());
         }
         match self.multiple_of {
             Some(unit) if !value.is_multiple_of(unit) => Err(format!("must be a multiple of {unit}, is {value}")),

@@ -14,7 +14,7 @@ fn whole_numbers_say_their_bounds() {
     let rules = NumberRules {
         minimum: Some((1, false)),
         maximum: Some((100, false)),
-        multiple_of: None,
+        ..NumberRules::NONE
     };
     let limit = |text: &str| read(text, |text| param::integer::<_, i32>(text, "limit", rules));
     assert_eq!(limit("100"), Ok(100));

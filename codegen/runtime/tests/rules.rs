@@ -43,7 +43,7 @@ fn numbers_say_their_bounds() {
     let rules = |minimum, maximum| NumberRules {
         minimum,
         maximum,
-        multiple_of: None,
+        ..NumberRules::NONE
     };
     let check = |minimum, maximum, value: i32| problem(rules(minimum, maximum).check(value));
     assert_eq!(check(None, None, 1), "");
@@ -102,6 +102,19 @@ fn a_quoted_name_is_short_and_on_one_line() {
 }
 
 #[test]
+fn what_is_not_zero_says_so() {
+    let rules = NumberRules {
+        not_zero: true,
+        ..NumberRules::NONE
+    };
+    assert_eq!(
+        (problem(rules.check(1i16)), problem(rules.check(-1))),
+        (String::new(), String::new())
+    );
+    assert_eq!(problem(rules.check(0)), "must not be 0");
+}
+
+#[test]
 fn multiples_are_of_the_numbers_as_written() {
     let whole = |unit: i64, value| {
         let rules = NumberRules {
@@ -150,7 +163,7 @@ fn the_same_item_twice_is_found_however_it_is_written() {
 
 #[test]
 fn formats_are_checked() {
-    let cases: [(Format, &[&str], &[&str]); 7] = [
+    let cases: [(Format, &[&str], &[&str]); 8] = [
         (
             Format::Ipv4,
             &["192.0.2.1"],
@@ -181,6 +194,16 @@ fn formats_are_checked() {
             Format::Time,
             &["09:30:00Z", "23:59:59.5+03:00"],
             &["09:30", "09:30:00", "25:00:00Z", "09:30:00 03:00"],
+        ),
+        (
+            Format::PartialDateTime,
+            &[
+                "2026-05-01T09:30:00",
+                "2026-05-01T09:30:00.5",
+                "09:30:00",
+                "09:30:00.25",
+            ],
+            &["2026-05-01", "2026-05-01T09:30:00Z", "09:30:00+03:00", "25:00:00", ""],
         ),
     ];
     for (format, inside, outside) in cases {

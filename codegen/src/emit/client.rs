@@ -12,7 +12,7 @@ use super::client_document::openapi;
 use super::client_names::without_composed_defaults;
 use crate::Problem;
 use crate::load::Document;
-use crate::model::Api;
+use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
     let (mut value, stand_ins) = openapi(document, api);
@@ -34,7 +34,71 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
         first => first,
     };
     let tokens = tokens.map_err(|error| Problem::Client(error.to_string()))?;
-    Ok(corrected(stand_ins.taken_out_of(tokens), has_default(document)))
+    let tokens = corrected(stand_ins.taken_out_of(tokens), has_default(document));
+    Ok(
+        match api.operations.iter().any(|operation| has_list_in_form(operation, api)) {
+            true => with_lists_in_forms(tokens),
+            false => tokens,
+        },
+    )
+}
+
+fn has_list_in_form(operation: &Operation, api: &Api) -> bool {
+    match operation.body.as_ref().map(|body| &body.content) {
+        Some(BodyContent::Form(form)) => form.fields.iter().any(|field| api.is_list(&field.ty)),
+        _ => false,
+    }
+}
+
+/// progenitor writes forms by a library that refuses lists when it comes to one.
+fn with_lists_in_forms(tokens: TokenStream) -> TokenStream {
+    let tokens = written_by_own_function(tokens);
+    quote! {
+        #tokens
+
+        /// A form, in which each item of a list has the list's name.
+        fn written_form<T: serde::Serialize>(body: &T) -> Result<String, String> {
+            let value = serde_json::to_value(body).map_err(|error| error.to_string())?;
+            let mut url = reqwest::Url::parse("form:/").map_err(|error| error.to_string())?;
+            for (name, value) in value.as_object().into_iter().flatten() {
+                let items = match value {
+                    serde_json::Value::Array(items) => items.as_slice(),
+                    serde_json::Value::Null => &[],
+                    one => std::slice::from_ref(one),
+                };
+                for item in items {
+                    let text = item.as_str().map_or_else(|| item.to_string(), str::to_string);
+                    url.query_pairs_mut().append_pair(name, &text);
+                }
+            }
+            Ok(url.query().unwrap_or_default().to_string())
+        }
+    }
+}
+
+fn written_by_own_function(tokens: TokenStream) -> TokenStream {
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut all = tokens.into_iter();
+    while let Some(tree) = all.next() {
+        match tree {
+            TokenTree::Ident(name) if name == "form_urlencoded" => {
+                // `(&body)?`
+                all.nth(1);
+                out.extend(quote! {
+                    header(
+                        ::reqwest::header::CONTENT_TYPE,
+                        ::reqwest::header::HeaderValue::from_static("application/x-www-form-urlencoded"),
+                    )
+                    .body(super::written_form(&body).map_err(Error::InvalidRequest)?)
+                });
+            }
+            TokenTree::Group(group) => {
+                out.push(Group::new(group.delimiter(), written_by_own_function(group.stream())).into());
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
 }
 
 fn generated(settings: &GenerationSettings, document: &Value) -> Result<TokenStream, progenitor::Error> {

@@ -111,10 +111,15 @@ fn array(items: &Type, rules: &ArrayRules, prefix: &str, helpers: &mut Vec<Token
 }
 
 fn array_rules(rules: &ArrayRules) -> TokenStream {
+    let ArrayRules {
+        min_items,
+        max_items,
+        unique_items,
+    } = *rules;
     let stated = [
-        count("min_items", rules.min_items),
-        count("max_items", rules.max_items),
-        rules.unique_items.then(|| quote! { unique_items: true }),
+        count("min_items", min_items),
+        count("max_items", max_items),
+        stated("unique_items", unique_items.then(|| quote! { true })),
     ];
     with_none(quote! { ArrayRules }, &stated)
 }
@@ -199,23 +204,35 @@ fn after(items: TokenStream, expression: TokenStream) -> TokenStream {
 }
 
 fn string_rules(rules: &StringRules) -> (TokenStream, TokenStream) {
-    let (statics, pattern) = pattern("pattern", rules.pattern.as_ref());
-    let format = rules.format.map(|format| format_ident!("{format:?}"));
-    let format = format.map(|name| quote! { codegen_runtime::Format::#name });
+    // Taken apart here and below: the compiler names a rule that would not be written.
+    let StringRules {
+        min_length,
+        max_length,
+        pattern: matched,
+        format,
+    } = rules;
+    let (statics, pattern) = pattern("pattern", matched.as_ref());
+    let format = format.map(|format| format_ident!("{format:?}"));
+    let format = format.map(|name| quote! { Some(codegen_runtime::Format::#name) });
     let stated = [
-        count("min_length", rules.min_length),
-        count("max_length", rules.max_length),
+        count("min_length", *min_length),
+        count("max_length", *max_length),
         pattern,
-        format.map(|format| quote! { format: Some(#format) }),
+        stated("format", format),
     ];
     (statics, with_none(quote! { StringRules }, &stated))
 }
 
 fn map_rules(rules: &MapRules) -> (TokenStream, TokenStream) {
-    let (statics, pattern) = pattern("key_pattern", rules.key_pattern.as_ref());
+    let MapRules {
+        min_properties,
+        max_properties,
+        key_pattern,
+    } = rules;
+    let (statics, pattern) = pattern("key_pattern", key_pattern.as_ref());
     let stated = [
-        count("min_properties", rules.min_properties),
-        count("max_properties", rules.max_properties),
+        count("min_properties", *min_properties),
+        count("max_properties", *max_properties),
         pattern,
     ];
     (statics, with_none(quote! { MapRules }, &stated))
@@ -228,7 +245,7 @@ fn integer_rules(kind: IntegerKind, rules: &NumberRules<i128>) -> TokenStream {
     let rules = NumberRules {
         minimum: rules.minimum.filter(within),
         maximum: rules.maximum.filter(within),
-        multiple_of: rules.multiple_of,
+        ..*rules
     };
     number_rules(&rules, |value| integer(value, kind))
 }
@@ -246,10 +263,17 @@ fn number_rules<T: Copy>(rules: &NumberRules<T>, literal: impl Fn(T) -> TokenStr
         let unit = literal(unit);
         quote! { Some(#unit) }
     };
+    let NumberRules {
+        minimum,
+        maximum,
+        multiple_of,
+        not_zero,
+    } = *rules;
     let stated = [
-        stated("minimum", rules.minimum.map(bound)),
-        stated("maximum", rules.maximum.map(bound)),
-        stated("multiple_of", rules.multiple_of.map(multiple)),
+        stated("minimum", minimum.map(bound)),
+        stated("maximum", maximum.map(bound)),
+        stated("multiple_of", multiple_of.map(multiple)),
+        stated("not_zero", not_zero.then(|| quote! { true })),
     ];
     with_none(quote! { NumberRules }, &stated)
 }

@@ -162,7 +162,17 @@ fn json_schema(definition: &TypeDefinition) -> TokenStream {
     }
     // Dropshot titles a schema without a name with what the type calls itself.
     let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
-    schema_tokens(ident, title, schema, &definition.refers_to, true)
+    let schema = nullable_reference(schema);
+    schema_tokens(ident, title, &schema, &definition.refers_to, true)
+}
+
+/// As schemars says that a reference may be null: Dropshot gives what it writes for this no title.
+fn nullable_reference(schema: &Value) -> Value {
+    let reference = schema.pointer("/allOf/0/$ref").unwrap_or(&Value::Null);
+    match *schema == json!({ "nullable": true, "allOf": [{ "$ref": reference }] }) {
+        true => json!({ "$ref": reference, "nullable": true }),
+        false => schema.clone(),
+    }
 }
 
 /// A type's schema is the document's own, and the schemas it refers to come with it. An inline one stays inline.

@@ -15,6 +15,7 @@ mod security;
 mod union;
 
 pub use operation::{PARAMETER, unnamed};
+pub use schema::{ANNOTATIONS, KEYWORDS};
 
 use std::collections::BTreeSet;
 

@@ -116,6 +116,7 @@ impl<'a> Parts<'a> {
         let mut known = vec!["type", "properties", "required", "additionalProperties", "allOf"];
         if self.is_joined && depth == 0 {
             known.extend(union::KEYWORDS);
+            known.push("discriminator");
             if let Some(place) = node.get("additionalProperties") {
                 return Err(place.refuse(
                     "beside alternatives this would be about their members, too; put the map into a member of its own",

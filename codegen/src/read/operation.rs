@@ -3,7 +3,7 @@
 use heck::ToSnakeCase;
 
 use super::schema::Derived;
-use super::{embed, names, object, responses, schema, security};
+use super::{embed, names, object, responses, schema, security, union};
 use crate::Problem;
 use crate::emit::operation_prefix;
 use crate::model::{
@@ -244,6 +244,12 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
     let target = node.resolved()?;
     if !object::is_object(&target)? {
         return Err(node.refuse("a form needs a schema with named members"));
+    }
+    if let Some(keyword) = union::beside(&target).next() {
+        return Err(target.need(keyword)?.refuse(
+            "a form has no alternatives beside its members: they would not be checked; name the members, and check them in \
+             the handler",
+        ));
     }
     let name = match node.text_of("$ref")? {
         Some(reference) => reference.trim_start_matches("#/components/schemas/").to_string(),

@@ -1,6 +1,7 @@
 //! Strings, numbers and their rules.
 
 use codegen_runtime::{Format, NumberRules, Pattern};
+use serde_json::json;
 
 use super::schema::allow;
 use crate::Problem;
@@ -91,15 +92,23 @@ pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
 /// # Errors
 /// What cannot be generated, with its place.
 pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
-    allow(node, &OF_NUMBERS)?;
+    let not = node.get("not");
+    if let Some(place) = not.as_ref().filter(|place| place.value() != &json!({})) {
+        return Err(place.refuse("of an integer, `not` is supported only as `not: {}`, by which Dropshot means 0"));
+    }
+    match not {
+        Some(_) => allow(node, &[OF_NUMBERS.as_slice(), &["not"]].concat())?,
+        None => allow(node, &OF_NUMBERS)?,
+    }
     let kind = integer_kind(node)?;
-    let rules = number_rules(node, |place| {
+    let mut rules = number_rules(node, |place| {
         let value = place.value();
         let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
         // Dropshot writes some whole bounds as `0.0`.
         let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
         whole.ok_or_else(|| place.refuse("must be a whole number"))
     })?;
+    rules.not_zero = not.is_some();
     let (low, high) = kind.range();
     let least = rules
         .minimum
@@ -163,6 +172,7 @@ fn number_rules<T: PartialOrd + Default>(
         minimum: bound("minimum", "exclusiveMinimum")?,
         maximum: bound("maximum", "exclusiveMaximum")?,
         multiple_of,
+        not_zero: false,
     })
 }
 

@@ -26,6 +26,39 @@ pub const ANNOTATIONS: [&str; 10] = [
     "xml",
 ];
 
+/// What is read of a schema, beside the annotations: [`allow`] takes no other.
+pub const KEYWORDS: [&str; 29] = [
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "discriminator",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+    "type",
+    "uniqueItems",
+    "x-decimal-places",
+    "x-key-pattern",
+    "x-max-significant-digits",
+];
+
 /// Types of schemas that stand inside other schemas, with names made of the place where they stand.
 pub type Derived = Vec<TypeDefinition>;
 
@@ -283,7 +316,9 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         node.resolved()?;
         return Ok(Type::Named(ident));
     }
-    if let Some(place) = node.get("not") {
+    if let Some(place) = node.get("not")
+        && node.text_of("type")? != Some("integer")
+    {
         // As Dropshot writes a type without values.
         if place.value().as_object().is_some_and(serde_json::Map::is_empty) {
             allow(node, &["not"])?;
@@ -424,6 +459,7 @@ pub fn named(reference: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 /// # Errors
 /// Names the first such keyword.
 pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
+    debug_assert!(keywords.iter().all(|keyword| KEYWORDS.contains(keyword)));
     for (key, place) in node.members()? {
         let known = keywords.contains(&key) || ANNOTATIONS.contains(&key);
         // Rules of ours are refused where they would not be checked; other extensions are none of our business.

@@ -1,6 +1,7 @@
 //! Refusals by their cause.
 
 use crate::Problem;
+use crate::read::{ANNOTATIONS, KEYWORDS};
 
 /// The refusals of one cause.
 #[derive(Debug)]
@@ -31,13 +32,43 @@ pub fn groups(problems: Vec<Problem>) -> Vec<Group> {
     all
 }
 
-/// Words of OpenAPI, which are the cause and not a name in the document.
-const KEYWORDS: &str = " $ref additionalProperties allOf allowEmptyValue allowReserved anyOf byte binary callbacks \
-    components content date date-time decimal default deprecated description discriminator enum exclusiveMaximum \
-    exclusiveMinimum explode format head items links mapping maxItems maxLength maxProperties maximum minItems minLength \
-    minProperties minimum multipleOf not nullable oneOf operationId options parameters pattern patternProperties \
-    properties readOnly requestBody required responses schema security servers style summary tags time title trace type \
-    uniqueItems writeOnly xml ";
+/// Words of OpenAPI beside those of schemas, which are the cause and not a name in the document.
+const WORDS: [&str; 27] = [
+    "allowEmptyValue",
+    "allowReserved",
+    "binary",
+    "byte",
+    "callbacks",
+    "components",
+    "content",
+    "date",
+    "date-time",
+    "decimal",
+    "explode",
+    "head",
+    "links",
+    "mapping",
+    "operationId",
+    "options",
+    "parameters",
+    "patternProperties",
+    "requestBody",
+    "responses",
+    "schema",
+    "security",
+    "servers",
+    "style",
+    "summary",
+    "tags",
+    "trace",
+];
+
+fn is_word(text: &str) -> bool {
+    [&WORDS[..], &KEYWORDS, &ANNOTATIONS]
+        .into_iter()
+        .any(|all| all.contains(&text))
+        || text.starts_with("x-")
+}
 
 fn cause(reason: &str) -> String {
     let mut out = String::new();
@@ -52,7 +83,7 @@ fn cause(reason: &str) -> String {
         }
         let first = piece.split([':', ' ']).next().unwrap_or_default();
         let is_media_type = !piece.starts_with('/') && piece.contains('/') && !piece.contains(['{', '#', ' ']);
-        let is_keyword = KEYWORDS.contains(&format!(" {first} ")) || first.starts_with("x-") || first.ends_with("XX");
+        let is_keyword = is_word(first) || first.ends_with("XX");
         out += &match is_media_type || is_keyword {
             true => format!("`{piece}`"),
             false => "…".into(),

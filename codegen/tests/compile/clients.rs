@@ -62,6 +62,22 @@ fn words_that_differ_only_in_case_are_words_of_their_own() {
 }
 
 #[tokio::test]
+async fn each_item_of_a_list_in_a_form_is_sent() {
+    use positive::lists::client::{Client, types};
+    let served = Served::new(positive::lists::server::dispatch::description);
+    let client = Client::new(&format!("http://{}", served.server.local_addr()), Hooks);
+    let send = |tags: &[&str]| {
+        let tag = tags.iter().map(|tag| tag.parse().unwrap()).collect();
+        let name = "a & b".into();
+        client.send_form().body(types::SendFormBody { name, tag })
+    };
+    assert_eq!(status!(send(&["one", "two=2"]).send()), REACHED.0);
+    assert_eq!(status!(send(&[]).send()), REACHED.0);
+    // At most two.
+    assert_eq!(status!(send(&["one", "two", "three"]).send()), 400);
+}
+
+#[tokio::test]
 async fn parts_are_sent_as_their_caller_writes_them() {
     use positive::parts::client::Client;
     let served = Served::new(positive::parts::server::dispatch::description);

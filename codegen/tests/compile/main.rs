@@ -22,6 +22,7 @@ mod any_of;
 mod behaviour;
 mod clients;
 mod errors;
+mod joined;
 mod lists;
 mod meeting_names;
 mod moved_aside;

@@ -11,6 +11,9 @@ mod accounts;
 #[path = "../../fixtures/round_trip/everything.rs"]
 mod everything;
 #[allow(dead_code, missing_docs)]
+#[path = "../../fixtures/round_trip/odds.rs"]
+pub mod odds;
+#[allow(dead_code, missing_docs)]
 #[path = "../../fixtures/round_trip/pets.rs"]
 mod pets;
 #[allow(dead_code, missing_docs)]
@@ -24,9 +27,10 @@ mod versions;
 type Version = (u64, u64, u64);
 
 /// The traits, and the versions whose documents they emit: the newest is kept beside the trait, the others in its folder.
-const TRAITS: [(&str, &[Version]); 5] = [
+const TRAITS: [(&str, &[Version]); 6] = [
     ("accounts", &[(1, 0, 0)]),
     ("everything", &[(1, 1, 0), (1, 0, 0)]),
+    ("odds", &[(1, 0, 0)]),
     ("pets", &[(1, 0, 0)]),
     ("telemetry", &[(1, 0, 0)]),
     ("versions", &[(2, 1, 0), (2, 0, 0), (1, 0, 0)]),
@@ -39,6 +43,10 @@ fn by_hand(name: &str, version: semver::Version) -> Value {
             .openapi(name, version)
             .json(),
         "everything" => everything::everything_api_mod::stub_api_description()
+            .unwrap()
+            .openapi(name, version)
+            .json(),
+        "odds" => odds::odds_api_mod::stub_api_description()
             .unwrap()
             .openapi(name, version)
             .json(),
