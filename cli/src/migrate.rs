@@ -21,10 +21,10 @@ impl Row for Line {
     const COLUMNS: &'static [&'static str] = &["MIGRATION", "APPLIED"];
 
     fn cells(&self) -> Vec<String> {
-        let applied = self
-            .0
-            .applied_on
-            .map_or_else(|| "not yet".to_owned(), |on| on.to_rfc3339());
+        let applied = self.0.applied_on.map_or_else(
+            || "not yet".to_owned(),
+            |on| on.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        );
         vec![self.0.name.clone(), applied]
     }
 }

@@ -120,7 +120,7 @@ impl Row for Line {
                 .operation
                 .clone()
                 .unwrap_or_else(|| format!("{} {}", entry.method, entry.route)),
-            milliseconds(entry.took_us),
+            format!("{} ms", milliseconds(entry.took_us)),
             entry.address.to_string(),
             entry.request_id.to_string(),
         ]

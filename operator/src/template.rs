@@ -173,7 +173,10 @@ async fn import(session: &Session, args: &ImportArgs) -> Result<Output, Failure>
                 kept.extend(of_template.into_iter().map(|code| format!("{}/{code}", template.code)));
             }
             let after: Vec<_> = load(change, &organization).await?.into_values().collect();
-            let mut what = format!("{} templates were imported into `{}`.", templates.len(), organization.slug);
+            let mut what = match templates.len() {
+                1 => format!("A template was imported into `{}`.", organization.slug),
+                several => format!("{several} templates were imported into `{}`.", organization.slug),
+            };
             if !kept.is_empty() {
                 what.push_str(&format!(" Points that reports answer were kept at the end: {}.", kept.join(", ")));
             }

@@ -8,4 +8,5 @@ mod keys;
 mod manual;
 mod program;
 mod read;
+mod recorded;
 mod secrets;

@@ -52,7 +52,7 @@ fn bash_reads_its_completions() {
     let path = folder.path().join("completions");
     fs::write(&path, &script.stdout).unwrap();
     let asked = format!(
-        ". {}; COMP_WORDS=(partner-api key ro) COMP_CWORD=2; _partner__api partner-api ro key; echo \"${{COMPREPLY[@]}}\"",
+        ". {}; COMP_WORDS=(partner-api key ro) COMP_CWORD=2; _partner-api partner-api ro key; echo \"${{COMPREPLY[@]}}\"",
         path.display()
     );
     let completed = Command::new("bash").args(["-c", &asked]).output().unwrap();

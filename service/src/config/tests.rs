@@ -95,6 +95,7 @@ fn every_option_is_understood_in_all_three_layers() {
         environment = "live"
         key_prefix = "abc"
         master_key_file = "/etc/key"
+        other_master_key_file = "/etc/other-key"
         database_url = "postgresql://u:p@db/x"
         data_dir = "/srv"
         postgres_bin = "/opt/pg"
