@@ -2,7 +2,8 @@
 
 A private service (database, partner, keys), an nginx and a haproxy are started on free ports of loopback, with the files
 of deploy/ and other values in few places (see tests/deploy/proxies.py), used as partners and as attackers use them, and
-stopped. Nothing outside a temporary folder is touched.
+stopped. Nothing outside a temporary folder is touched. PARTNER_API_BINARY is the program to use, in place of the debug build
+of the tests.
 """
 
 import argparse
@@ -45,7 +46,7 @@ class Report:
         except Skipped as reason:
             self.skipped += 1
             print(f"skipped  {name}: {reason}", flush=True)
-        except Exception as error:  # noqa: BLE001  (a check that breaks is a check that failed)
+        except Exception as error:
             self.found(name, f"{type(error).__name__}: {error}", time.monotonic() - began)
 
     def found(self, name, wrong, seconds):
@@ -81,9 +82,11 @@ def of_a_proxy(report, proxy, service, keys):
 
 def main():
     """Runs the checks."""
-    parser = argparse.ArgumentParser(prog="script/deploy-check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="script/deploy-check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("only", nargs="*", metavar="WORDS", help="only the checks whose names hold these words")
-    parser.add_argument("--program", required=True, metavar="FILE", help="the program partner-api")
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     began = time.monotonic()
     report = Report(options.only)
@@ -115,7 +118,9 @@ def main():
             proxy.stop()
         service.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{report.passed} checks passed, {report.failed} failed, {report.skipped} skipped, in {time.monotonic() - began:.0f} s")
+    print(
+        f"{report.passed} checks passed, {report.failed} failed, {report.skipped} skipped, in {time.monotonic() - began:.0f} s"
+    )
     return 1 if report.failed or not report.passed else 0
 
 

@@ -31,11 +31,17 @@ class Bounds:
         """Each as it wastes time, all at the same time."""
         unsigned = head_of("GET", b"/openapi.yaml", [])
         long = b" " * 100_000
-        signed_head = head_of("POST", MEASUREMENTS, [*self.key.headers("POST", MEASUREMENTS, long), ("Content-Length", len(long))])
+        signed_head = head_of(
+            "POST", MEASUREMENTS, [*self.key.headers("POST", MEASUREMENTS, long), ("Content-Length", len(long))]
+        )
         clients = {
             "nothing, not even a handshake": {"source": "127.0.2.1", "handshake": False},
             "a handshake and nothing more": {"source": "127.0.2.2"},
-            "a head, byte by byte, without end": {"source": "127.0.2.3", "first": b"GET / HTTP/1.1\r\nX: ", "drip": b"x"},
+            "a head, byte by byte, without end": {
+                "source": "127.0.2.3",
+                "first": b"GET / HTTP/1.1\r\nX: ",
+                "drip": b"x",
+            },
             "an answer taken, and no further request": {"source": "127.0.2.4", "first": unsigned, "bound": 2 * BOUND},
             "a third of a long body, and then nothing": {"source": "127.0.2.12", "first": signed_head + long[:30_000]},
             "HTTP/2 without a request": {"source": "127.0.2.5", "first": H2_PREFACE, "protocols": ("h2",)},

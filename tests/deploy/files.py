@@ -1,5 +1,6 @@
 """The files as they are: the unit, the container's file, and what nginx takes for a neighbourhood."""
 
+import http.server
 import ipaddress
 import itertools
 import json
@@ -7,12 +8,14 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import tomllib
 
 from proxies import NGINX, ROOT, with_other_values, write
 from wire import Skipped
 
 UNIT = "deploy/systemd/partner-api.service"
+SYSUSERS = "deploy/systemd/partner-api.sysusers"
 CONTAINERFILE = "deploy/container/Containerfile"
 # systemd's own scale, from 0 to 10. What is left is the network and the host's own root folder.
 EXPOSURE = 1.5
@@ -30,6 +33,13 @@ def run(*command, **options):
     return done.returncode, done.stdout.decode()
 
 
+class Sick(http.server.BaseHTTPRequestHandler):
+    """Answers 501 to whatever is asked, and says nothing of it."""
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
 class Files:
     """Checks of files; each returns what is wrong, or nothing."""
 
@@ -37,7 +47,7 @@ class Files:
         self.program, self.folder, self.service = program, folder, service
 
     def systemd_understands_the_unit(self):
-        """`systemd-analyze verify`, with the program where it is here."""
+        """`systemd-analyze verify`, with the program where it is here; and its user is one that systemd can make."""
         if not shutil.which("systemd-analyze"):
             raise Skipped("systemd-analyze is not here")
         program = ("ExecStart=/usr/local/bin/partner-api serve", f"ExecStart={self.program} serve", 1)
@@ -45,6 +55,12 @@ class Files:
         code, said = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit)
         if "Operation not permitted" in said or "Failed to initialize manager" in said:
             raise Skipped(f"systemd-analyze verify does not work here: {said.strip()}")
+        if os.geteuid() == 0 and shutil.which("systemd-sysusers"):
+            made = os.path.join(self.folder, "root")
+            os.makedirs(os.path.join(made, "etc"))
+            user = run("systemd-sysusers", f"--root={made}", os.path.join(ROOT, SYSUSERS))[1]
+            if not re.search(r"^partner-api:", text_of(os.path.join(made, "etc", "passwd")), re.M):
+                return f"{SYSUSERS} makes no user partner-api: {user}"
         # Other units of the machine may have faults of their own; an unknown line of ours is only said, not counted.
         ours = "\n".join(line for line in said.splitlines() if "partner-api" in line)
         return ours or (said if code else "")
@@ -54,7 +70,12 @@ class Files:
         if not shutil.which("systemd-analyze"):
             raise Skipped("systemd-analyze is not here")
         code, said = run(
-            "systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={int(EXPOSURE * 10)}", os.path.join(ROOT, UNIT)
+            "systemd-analyze",
+            "security",
+            "--offline=true",
+            "--no-pager",
+            f"--threshold={int(EXPOSURE * 10)}",
+            os.path.join(ROOT, UNIT),
         )
         if "unrecognized option" in said:
             raise Skipped("this systemd-analyze knows no --offline: it is older than 250")
@@ -83,7 +104,9 @@ class Files:
         """Folders and files that are copied, the compiler's version, and a selection of packages that cargo knows."""
         text, wrong = text_of(CONTAINERFILE), []
         for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.M):
-            wrong += [f"{path} is not there" for path in line.split()[:-1] if not os.path.exists(os.path.join(ROOT, path))]
+            wrong += [
+                f"{path} is not there" for path in line.split()[:-1] if not os.path.exists(os.path.join(ROOT, path))
+            ]
         channel = tomllib.loads(text_of("rust-toolchain.toml"))["toolchain"]["channel"]
         if f"/rust:{channel.removesuffix('.0')}-" not in text:
             wrong.append(f"it builds with another compiler than rust-toolchain.toml: {channel}")
@@ -96,13 +119,16 @@ class Files:
         return "\n".join([*wrong, said] if code else wrong)
 
     def the_container_has_a_health_check_that_tells(self):
-        """Its command as it stands there: with the service, and with nothing at the port."""
+        """Its command as it stands there: with the service, with what answers everything 501, with nothing at the port."""
         command = json.loads(re.search(r"^HEALTHCHECK[^\[]* CMD (\[.*\])$", text_of(CONTAINERFILE), re.M)[1])
         wrong = []
-        for port, healthy in ((self.service.door.port, True), (1, False)):
-            code, said = run(*command, env={"PATH": os.environ["PATH"], "PARTNER_API_LISTEN": f"0.0.0.0:{port}"})
-            if (code == 0) != healthy:
-                wrong.append(f"port {port}: it ends with {code}: {said}")
+        with http.server.HTTPServer(("127.0.0.1", 0), Sick) as sick:
+            threading.Thread(target=sick.handle_request, daemon=True).start()
+            for port, healthy in ((self.service.door.port, True), (sick.server_port, False), (1, False)):
+                environment = {"PATH": os.environ["PATH"], "PARTNER_API_LISTEN": f"0.0.0.0:{port}"}
+                code, said = run(*command, env=environment)
+                if (code == 0) != healthy:
+                    wrong.append(f"port {port}: it ends with {code}: {said}")
         return "\n".join(wrong)
 
     def nginx_counts_an_ipv6_network_as_one(self):
@@ -120,10 +146,20 @@ class Files:
                     return re.sub(r"\$\{?(\w+)\}?", lambda name: match[name[1]], value)
             return address
 
-        networks = ["2001:db8:0:1::/64", "2001:db8::/64", "2001:db8:a:b::/64", "2001:db8:a::/64", "2a02::/64", "fe80::/64"]
+        networks = [
+            "2001:db8:0:1::/64",
+            "2001:db8::/64",
+            "2001:db8:a:b::/64",
+            "2001:db8:a::/64",
+            "2a02::/64",
+            "fe80::/64",
+        ]
         networks += ["2a02:0:0:5::/64", "2a02:0:0:6::/64", "2a02:0:5::/64", "2a02:0:5:6::/64", "2a02:5:0:6::/64"]
         parts = (0, 1, 0xABCD, 0xFFFF)
-        hosts = [sum(part << shift for part, shift in zip(four, (0, 16, 32, 48))) for four in itertools.product(parts, repeat=4)]
+        hosts = [
+            sum(part << shift for part, shift in zip(four, (0, 16, 32, 48)))
+            for four in itertools.product(parts, repeat=4)
+        ]
         wrong, seen = [], {}
         for network in networks:
             names = {neighbour(str(ipaddress.ip_network(network)[host])) for host in hosts}

@@ -3,7 +3,7 @@
 import json
 
 from proxies import CAP
-from wire import MEASUREMENTS, ROOT, signed, signed_h2
+from wire import MEASUREMENTS, ROOT, answer_on, ask, head_of, signed, signed_h2
 
 MIB = 1_048_576
 
@@ -109,6 +109,24 @@ class Passing:
             wrong += [f"{size} bytes over HTTP/2: {problem}"] if problem else []
         return "\n".join(wrong)
 
+    def its_own_refusals_have_the_envelope(self):
+        """Of nginx what is no request; haproxy answers that before it reads its rules, but is late with a slow body."""
+        if self.proxy.name == "haproxy":
+            with self.proxy.door.connect("127.0.2.20") as connection:
+                connection.sendall(head_of("POST", b"/files/slow", [("Content-Length", "100")]) + b"{")
+                return answer_on(connection, "POST").envelope_problem(408, "request_timeout")
+        wrong = []
+        for what, method, target, headers in (
+            ("a long head", "GET", b"/files/a", [("X-Long", "x" * 40_000)]),
+            ("a long target", "GET", b"/files/" + b"x" * 40_000, []),
+            ("a method that is not served", "TRACE", b"/files/a", []),
+            ("a path above the root", "GET", b"/../files", []),
+            ("a line that is none", "GET", b"/files /a", []),
+        ):
+            problem = ask(self.proxy.door, method, target, headers).envelope_problem(400, "invalid_request")
+            wrong += [f"{what}: {problem}"] if problem else []
+        return "\n".join(wrong)
+
     def a_header_that_is_sent_twice_arrives_twice(self):
         """So that the service refuses it, and no proxy chooses one of the two."""
         again = self.key.headers("GET", f"{ROOT}/health".encode())[2]
@@ -150,12 +168,13 @@ class Passing:
 
     def checks(self):
         """In this order, one after the other."""
-        assert CAP >= 2, "curl and we are two"
+        assert CAP >= 2, "curl and this are two"
         return [
             self.every_target_is_answered_as_without_the_proxy,
             self.every_body_arrives_byte_for_byte,
             self.the_stored_bytes_are_those_that_were_sent,
             self.a_body_that_is_too_long_is_refused_in_the_envelope,
+            self.its_own_refusals_have_the_envelope,
             self.a_header_that_is_sent_twice_arrives_twice,
             self.the_allowlist_sees_the_client,
             self.the_log_holds_paths_and_no_queries,

@@ -33,7 +33,9 @@ def with_other_values(file, values):
         text = source.read()
     for old, new, times in values:
         if text.count(old) != times:
-            raise SystemExit(f"{file}: `{old}` stands there {text.count(old)} times, not {times}: see tests/deploy/proxies.py")
+            raise SystemExit(
+                f"{file}: `{old}` stands there {text.count(old)} times, not {times}: see tests/deploy/proxies.py"
+            )
         text = text.replace(old, new)
     return text
 
@@ -49,7 +51,18 @@ def certificate(folder):
     """A certificate of its own for an hour or so, and its key; returns the paths of both."""
     chain, key = os.path.join(folder, "fullchain.pem"), os.path.join(folder, "privkey.pem")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", "1", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-keyout", key, "-out", chain]
+    command += [
+        "-days",
+        "1",
+        "-subj",
+        f"/CN={HOST}",
+        "-addext",
+        f"subjectAltName=DNS:{HOST}",
+        "-keyout",
+        key,
+        "-out",
+        chain,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return chain, key
 
@@ -132,14 +145,25 @@ class Nginx(Proxy):
         ]
         write(f"{self.folder}/site.conf", with_other_values(NGINX, values))
         write(f"{self.folder}/nginx.conf", self.wrapper(f"{self.folder}/site.conf"))
-        self.arguments = [program("nginx"), "-p", self.folder, "-c", f"{self.folder}/nginx.conf", "-e", f"{self.folder}/error.log"]
+        self.arguments = [
+            program("nginx"),
+            "-p",
+            self.folder,
+            "-c",
+            f"{self.folder}/nginx.conf",
+            "-e",
+            f"{self.folder}/error.log",
+        ]
 
     def check_as_shipped(self):
         """`nginx -t` of the file as it is, but for the folder of its log. What it says, if it is not content."""
         command = [program("nginx"), "-t", "-q", "-p", self.folder, "-c", f"{self.folder}/shipped-nginx.conf"]
         # It binds the ports: in a network of its own nobody has them, and everybody may.
         for alone in (["unshare", "--net"], ["unshare", "--net", "--map-root-user"]):
-            if shutil.which("unshare") and subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0:
+            if (
+                shutil.which("unshare")
+                and subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
+            ):
                 command = [*alone, *command]
                 break
         done = subprocess.run(command, capture_output=True, check=False)
@@ -169,9 +193,9 @@ class Haproxy(Proxy):
             ("bind 0.0.0.0:443 ssl", f"bind 127.0.0.1:{self.port} ssl", 1),
             (f"    bind [::]:443 v6only ssl crt {self.pem} alpn h2,http/1.1\n", "", 1),
             ("server replica1 127.0.0.1:8080", f"server replica1 127.0.0.1:{upstream}", 1),
-            ("timeout client 15s", f"timeout client {BOUND}s", 1),
+            ("timeout client 30s", f"timeout client {BOUND}s", 1),
             ("timeout http-request 10s", f"timeout http-request {BOUND}s", 1),
-            ("timeout http-keep-alive 60s", f"timeout http-keep-alive {BOUND}s", 1),
+            ("timeout http-keep-alive 30s", f"timeout http-keep-alive {BOUND}s", 1),
             ("timeout server 20s", f"timeout server {BOUND}s", 1),
             ("wait-for-body time 10s", f"wait-for-body time {BOUND}s", 1),
             ("sc0_conn_cur gt 64", f"sc0_conn_cur gt {CAP}", 1),

@@ -40,7 +40,14 @@ class Service:
 
     def start(self):
         """Starts it, and returns when it answers."""
-        command = [self.program, "serve", "--listen", f"127.0.0.1:{self.door.port}", "--trusted-proxies", "127.0.0.1/32"]
+        command = [
+            self.program,
+            "serve",
+            "--listen",
+            f"127.0.0.1:{self.door.port}",
+            "--trusted-proxies",
+            "127.0.0.1/32",
+        ]
         command += ["--ip-limit", "0", "--renderers", "0", "--log-format", "json", "--statement-timeout", "20s"]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, cwd=self.folder)
@@ -70,6 +77,8 @@ class Service:
     def freeze(self):
         """It keeps its connections and answers nothing."""
         self.process.send_signal(signal.SIGSTOP)
+        # The last of its threads has stopped then.
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def thaw(self):
         """It goes on."""

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "samples", "python"))
-import partner  # noqa: E402  (the sample's signing is what partners use)
+import partner
 
 ROOT = "/api/v1/partner"
 MEASUREMENTS = f"{ROOT}/test-line/measurements".encode()
@@ -142,7 +142,17 @@ def signed(door, key, method, target, body=b"", extra=(), chunks=None, source="1
 
 def signed_h2(door, key, method, target, body=b"", folder="."):
     """A signed request over HTTP/2, by curl. Returns the protocol's version as well."""
-    command = ["curl", "--silent", "--show-error", "--http2", "--path-as-is", "--globoff", "--max-time", "20", "--include"]
+    command = [
+        "curl",
+        "--silent",
+        "--show-error",
+        "--http2",
+        "--path-as-is",
+        "--globoff",
+        "--max-time",
+        "20",
+        "--include",
+    ]
     command += ["--cacert", door.certificate, "--connect-to", f"{HOST}:443:127.0.0.1:{door.port}", "--request", method]
     for name, value in key.headers(method, target, body):
         command += ["--header", f"{name}: {value}"]
@@ -168,7 +178,7 @@ def seconds_until_closed(connection, limit, drip=None, every=0.2):
                 connection.sendall(drip)
             if not connection.recv(65536):
                 return time.monotonic() - began
-        except (socket.timeout, ssl.SSLWantReadError):
+        except (TimeoutError, ssl.SSLWantReadError):
             continue
         except OSError:
             return time.monotonic() - began
