@@ -122,9 +122,8 @@ class Nginx(Proxy):
             f"{kind}_temp_path {self.folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
         return (
-            # The workers of root's nginx are somebody else, who cannot use this folder.
-            ("user root;\n" if os.geteuid() == 0 else "")
-            + f"daemon off;\nmaster_process on;\npid {self.folder}/pid;\nerror_log {self.folder}/error.log;\n"
+            # The workers of root's nginx are somebody else, who cannot use this folder. For others, this says nothing.
+            f"user root;\ndaemon off;\nmaster_process on;\npid {self.folder}/pid;\nerror_log {self.folder}/error.log;\n"
             + f"events {{ worker_connections 4096; }}\nhttp {{\n{temporary}include {site};\n}}\n"
         )
 
