@@ -1,6 +1,6 @@
 //! The master key: partners' secrets at rest are encrypted under it, and the keys for cursors and links derive from it.
 
-use std::{fmt, fs, io, os::unix::fs::PermissionsExt, path::Path, str};
+use std::{env, fmt, fs, io, os::unix::fs::PermissionsExt, path::Path, str};
 
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
@@ -17,6 +17,8 @@ use zeroize::Zeroizing;
 
 /// The environment variable that may hold the master key.
 pub const MASTER_KEY_VARIABLE: &str = "PARTNER_API_MASTER_KEY";
+/// The environment variable that names the folder of the credentials that systemd loads for a service.
+const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 /// The length of a sealed secret's nonce, in bytes.
 pub const NONCE_LENGTH: usize = 24;
 
@@ -176,17 +178,26 @@ impl MasterKey {
         derived.accepted().map(|check| HEXLOWER.encode(&check[..8])).collect()
     }
 
-    /// From a file that holds 64 hex digits and that only its owner can read.
+    /// From a file that holds 64 hex digits and that only its owner can read, or only this service, as a credential of systemd.
     ///
     /// # Errors
     /// The file cannot be read, is open to others, or holds something else.
     pub fn from_file(path: &Path) -> Result<Self, MasterKeyError> {
+        Self::from_file_beside(path, env::var_os(CREDENTIALS_VARIABLE).as_deref().map(Path::new))
+    }
+
+    /// From a file, where systemd has put credentials into a folder, or has not.
+    fn from_file_beside(path: &Path, credentials: Option<&Path>) -> Result<Self, MasterKeyError> {
         let shown = path.display().to_string();
         let failed = |source| MasterKeyError::File {
             path: shown.clone(),
             source,
         };
-        if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
+        // The folder is the service's alone. What stands for the group there is the mask of an access list, which names the
+        // service's user: systemd writes 0440 where the file system has such lists.
+        let is_credential = credentials.is_some_and(|folder| folder.is_absolute() && path.starts_with(folder));
+        let others = if is_credential { 0o037 } else { 0o077 };
+        if fs::metadata(path).map_err(failed)?.permissions().mode() & others != 0 {
             return Err(MasterKeyError::FileOpen(shown));
         }
         let text = Zeroizing::new(fs::read_to_string(path).map_err(failed)?);
@@ -410,6 +421,29 @@ mod tests {
                 matches!(MasterKey::from_file(&path), Err(MasterKeyError::FileOpen(_))),
                 "{open:o}"
             );
+        }
+    }
+
+    /// KEY-2
+    #[test]
+    fn a_credential_of_systemd_may_be_readable_by_the_group_of_its_access_list_and_nothing_else_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("master.key");
+        fs::write(&path, HEX).unwrap();
+        let admitted = |mode: u32, credentials: Option<&Path>| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            MasterKey::from_file_beside(&path, credentials).is_ok()
+        };
+        let here = Some(folder.path());
+        assert!(admitted(0o440, here) && admitted(0o400, here));
+        for (mode, credentials) in [
+            (0o440, None),
+            (0o440, Some(Path::new(""))),
+            (0o440, Some(Path::new("/run/credentials/partner-api.service"))),
+            (0o460, here),
+            (0o444, here),
+        ] {
+            assert!(!admitted(mode, credentials), "{mode:o} {credentials:?}");
         }
     }
 }

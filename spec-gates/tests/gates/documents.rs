@@ -13,13 +13,14 @@ use crate::contracts::root;
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// Documents whose paths start elsewhere than at the project's root, or that need an exception.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.
     ("ARCHITECTURE.md", &["", "service/src", "service/src/generated"], &[]),
     ("CONTRIBUTING.md", &["", "service/src"], &[]),
     ("docs/faults.md", &["", "service/src"], &[]),
+    ("deploy/README.md", &["deploy", ""], &[]),
     ("spec/README.md", &["spec", ""], &[]),
     ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),

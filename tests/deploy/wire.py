@@ -1,0 +1,185 @@
+"""Requests as bytes: what is asked is sent exactly so, and what is answered is kept whole."""
+
+import http.client
+import io
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "samples", "python"))
+import partner
+
+ROOT = "/api/v1/partner"
+MEASUREMENTS = f"{ROOT}/test-line/measurements".encode()
+HOST = "api.example.org"
+
+
+class Skipped(Exception):
+    """A check could not be made here, and why."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where requests go in: the service itself, or a proxy, which speaks TLS."""
+
+    name: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    certificate: str = ""
+
+    def connect(self, source="127.0.0.1", timeout=20.0, protocols=("http/1.1",), handshake=True):
+        """A connection from an address of loopback."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout, (source, 0))
+        if self.tls is None or not handshake:
+            return connection
+        context = ssl.create_default_context(cafile=self.certificate)
+        context.set_alpn_protocols(list(protocols))
+        return context.wrap_socket(connection, server_hostname=HOST)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def error(self):
+        """The envelope's error, or nothing where there is none."""
+        try:
+            return json.loads(self.body)["error"]
+        except (ValueError, KeyError, TypeError):
+            return {}
+
+    def comparable(self):
+        """What must be the same by every way: all but ids and times."""
+        try:
+            body = json.loads(self.body)
+        except ValueError:
+            body = self.body
+        if isinstance(body, dict):
+            for changing in ("request_id", "server_time", "id", "measurement_id", "received_at"):
+                body.pop(changing, None)
+                for inner in body.values():
+                    if isinstance(inner, dict):
+                        inner.pop(changing, None)
+        return self.status, self.headers.get("Content-Type"), self.headers.get("ETag"), body
+
+    def envelope_problem(self, status, code):
+        """What is wrong with it as the envelope of a refusal; nothing if all is right."""
+        if (self.status, self.error.get("code")) != (status, code):
+            return f"{self.status} {self.body[:200]!r} in place of {status} {code}"
+        if not self.error.get("request_id") or self.headers.get_all("X-Request-Id") != [self.error["request_id"]]:
+            return f"X-Request-Id {self.headers.get_all('X-Request-Id')} and {self.error.get('request_id')} differ"
+        return ""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A partner's key."""
+
+    key_id: str
+    secret: str
+
+    def headers(self, method, target, body=b""):
+        """The four headers of a request."""
+        try:
+            return list(partner.signed_headers(self.key_id, self.secret, method, target, body).items())
+        except partner.MalformedQuery:
+            # It has no canonical form, so nothing that could be signed: the four headers of something else will do.
+            return list(partner.signed_headers(self.key_id, self.secret, method, b"/", body).items())
+
+
+def head_of(method, target, headers):
+    """A request's head, as bytes."""
+    lines = [b"%s %s HTTP/1.1" % (method.encode(), target), b"Host: " + HOST.encode()]
+    lines += [f"{name}: {value}".encode() for name, value in headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def answer_on(connection, method):
+    """Reads one answer."""
+    response = http.client.HTTPResponse(connection, method=method)
+    response.begin()
+    return Answer(response.status, response.headers, response.read())
+
+
+def ask(door, method, target, headers=(), body=b"", chunks=None, source="127.0.0.1"):
+    """One request on a connection of its own. `chunks`: the body goes in chunks of these sizes."""
+    headers = [*headers, ("Connection", "close")]
+    if chunks:
+        headers.append(("Transfer-Encoding", "chunked"))
+        parts, rest = [], body
+        for size in chunks:
+            parts, rest = [*parts, rest[:size]], rest[size:]
+        sent = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, rest] if part) + b"0\r\n\r\n"
+    else:
+        sent = body
+        if body:
+            headers.append(("Content-Length", str(len(body))))
+    with door.connect(source) as connection:
+        try:
+            connection.sendall(head_of(method, target, headers) + sent)
+        except OSError:
+            pass  # An early answer: it is there all the same.
+        return answer_on(connection, method)
+
+
+def signed(door, key, method, target, body=b"", extra=(), chunks=None, source="127.0.0.1"):
+    """A signed request."""
+    headers = [*key.headers(method, target, body), *extra]
+    if body:
+        headers.append(("Content-Type", "application/json"))
+    return ask(door, method, target, headers, body, chunks, source)
+
+
+def signed_h2(door, key, method, target, body=b"", folder="."):
+    """A signed request over HTTP/2, by curl. Returns the protocol's version as well."""
+    command = [
+        "curl",
+        "--silent",
+        "--show-error",
+        "--http2",
+        "--path-as-is",
+        "--globoff",
+        "--max-time",
+        "20",
+        "--include",
+    ]
+    command += ["--cacert", door.certificate, "--connect-to", f"{HOST}:443:127.0.0.1:{door.port}", "--request", method]
+    for name, value in key.headers(method, target, body):
+        command += ["--header", f"{name}: {value}"]
+    if body:
+        command += ["--header", "Content-Type: application/json", "--data-binary", "@-"]
+    done = subprocess.run(command + [f"https://{HOST}".encode() + target], input=body, capture_output=True, cwd=folder)
+    if done.returncode:
+        raise OSError(f"curl: {done.stderr.decode().strip()}")
+    head, _, answered = done.stdout.partition(b"\r\n\r\n")
+    line, _, fields = head.partition(b"\r\n")
+    return line.split()[0].decode(), Answer(
+        int(line.split()[1]), http.client.parse_headers(io.BytesIO(fields + b"\r\n\r\n")), answered
+    )
+
+
+def seconds_until_closed(connection, limit, drip=None, every=0.2):
+    """How long until the other side closes, `drip` being sent meanwhile; nothing if it has not within `limit` seconds."""
+    began = time.monotonic()
+    connection.settimeout(every)
+    while time.monotonic() - began < limit:
+        try:
+            if drip is not None:
+                connection.sendall(drip)
+            if not connection.recv(65536):
+                return time.monotonic() - began
+        except (TimeoutError, ssl.SSLWantReadError):
+            continue
+        except OSError:
+            return time.monotonic() - began
+    return None
