@@ -13,7 +13,7 @@ use crate::contracts::root;
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// Documents whose paths start elsewhere than at the project's root, or that need an exception.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.
@@ -23,6 +23,7 @@ const RULES: [Rule; 8] = [
     ("spec/README.md", &["spec", ""], &[]),
     ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
+    ("deploy/ha/README.md", &["deploy/ha", ""], &[]),
     (
         "codegen/README.md",
         // What is generated for a fixture and, with `--dispatch calls`, for the service shows which files there are.
