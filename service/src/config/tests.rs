@@ -95,6 +95,7 @@ fn every_option_is_understood_in_all_three_layers() {
         environment = "live"
         key_prefix = "abc"
         master_key_file = "/etc/key"
+        other_master_key_file = "/etc/other"
         database_url = "postgresql://u:p@db/x"
         read_database_url = "postgresql://u:p@standby/x"
         read_max_lag = "3s"
