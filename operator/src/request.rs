@@ -102,7 +102,7 @@ impl Row for Line {
         "REASON",
         "PARTNER",
         "OPERATION",
-        "MS",
+        "TOOK",
         "ADDRESS",
         "REQUEST ID",
     ];
