@@ -87,7 +87,7 @@ impl Deployment {
         self.surround(shell.args(["-c", line])).output().unwrap().into()
     }
 
-    fn surround<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    pub fn surround<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         let programs = Path::new(env!("CARGO_BIN_EXE_partner-api")).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         command
