@@ -135,7 +135,6 @@ async fn export(session: &Session, args: &ExportArgs, is_standard_output: bool) 
         Some(text) => Some(names::organization(&session.read().await?, text).await?.id),
         None => None,
     };
-    let mut stop = StopSignals::listen()?;
     let mut client = session.dedicated("partner-api export").await?;
     client.batch_execute(SETTINGS).await?;
     let transaction = client
@@ -144,18 +143,19 @@ async fn export(session: &Session, args: &ExportArgs, is_standard_output: bool) 
         .read_only(true)
         .start()
         .await?;
-    let work = async {
-        if is_standard_output {
-            let [(kind, _)] = files(args)[..] else {
-                return Ok(Output::raw(Vec::new()));
-            };
-            // A reader that has gone, such as `head`, is no error.
-            let written = write(&transaction, kind, args, organization, io::stdout()).await;
-            return match written {
-                Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Output::raw(Vec::new())),
-                other => other.map(|_| Output::raw(Vec::new())),
+    if is_standard_output {
+        // Signals keep their meaning: there is nothing to clean up, and a reader may be silent for ever.
+        for (kind, _) in files(args) {
+            match write(&transaction, kind, args, organization, io::stdout()).await {
+                // A reader that has gone, such as `head`, is no error.
+                Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
+                written => written?,
             };
         }
+        return Ok(Output::raw(Vec::new()));
+    }
+    let mut stop = StopSignals::listen()?;
+    let work = async {
         fs::create_dir_all(&args.target).map_err(|error| unwritable(&args.target, &error))?;
         let mut done = Vec::new();
         for (kind, file) in files(args) {

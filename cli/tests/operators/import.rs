@@ -1,11 +1,12 @@
 //! Files of things, brought in.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use partner_api_tests::cluster::{self, Database};
 use serde_json::{Value, json};
+use tokio_postgres::Client;
 
 use crate::program::{Deployment, Ran};
 
@@ -520,26 +521,19 @@ async fn of_two_imports_at_once_the_second_waits_and_finds_what_the_first_brough
     assert_eq!(deployment.count("vehicles").await, before + 3_000);
 }
 
-/// IMP-4: killed with SIGKILL in the midst of its second part.
-#[tokio::test]
-async fn an_import_that_was_killed_is_gone_on_with_by_the_same_command() {
-    let deployment = world().await;
+/// An import of 40 reports in parts of 10 that waits in the midst of its second part, for somebody else is about to take a
+/// number of it. Answers when it waits.
+async fn waiting_import(deployment: &Deployment) -> (Child, Client) {
     let lines: Vec<_> = (1..=40).map(|number| report(&format!("N-{number}"))).collect();
     deployment.put("inspections.ndjson", ndjson(&lines));
-    // Somebody else is about to take a number of the second part, and makes the import wait there.
     let other = cluster::connect(&deployment.config).await;
     other.batch_execute("BEGIN").await.unwrap();
-    let taken = "INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name, \
-         package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km) \
-         SELECT gen_random_uuid(), 'N-15', organization_id, branch_id, vehicle_id, 'DRAFT', plate, 'P', 1, 1, 1, 'CASH', 'V', 1 \
-         FROM inspections WHERE report_number = 'ANK-2026-000211'";
-    assert_eq!(other.execute(taken, &[]).await.unwrap(), 1);
-
+    assert_eq!(other.execute(TAKEN, &[]).await.unwrap(), 1);
     let mut program = Command::new(env!("CARGO_BIN_EXE_partner-api"));
-    let arguments = ["import", "inspections.ndjson", "--part", "10"];
-    let mut killed = deployment
-        .surround(program.args(arguments))
+    let mut child = deployment
+        .surround(program.args(["import", "inspections.ndjson", "--part", "10"]))
         .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let waits = "pg_stat_activity WHERE datname = current_database() AND application_name = 'partner-api import' \
@@ -550,13 +544,26 @@ async fn an_import_that_was_killed_is_gone_on_with_by_the_same_command() {
             patience.elapsed() < Duration::from_secs(60),
             "it does not come to its second part"
         );
-        assert!(killed.try_wait().unwrap().is_none(), "it ended by itself");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    (child, other)
+}
+
+const TAKEN: &str = "\
+INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name, package_base_price,
+  base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km)
+SELECT gen_random_uuid(), 'N-15', organization_id, branch_id, vehicle_id, 'DRAFT', plate, 'P', 1, 1, 1, 'CASH', 'V', 1
+FROM inspections WHERE report_number = 'ANK-2026-000211'";
+
+/// IMP-4: killed with SIGKILL in the midst of its second part.
+#[tokio::test]
+async fn an_import_that_was_killed_is_gone_on_with_by_the_same_command() {
+    let deployment = world().await;
+    let (mut killed, other) = waiting_import(&deployment).await;
     killed.kill().unwrap();
     killed.wait().unwrap();
     other.batch_execute("ROLLBACK").await.unwrap();
-    let ours = "inspections WHERE report_number LIKE 'N-%'";
     assert_eq!(deployment.count("audit_log").await, 1);
 
     // The session of the one that was killed may last a moment longer; the next import waits for it.
@@ -564,8 +571,25 @@ async fn an_import_that_was_killed_is_gone_on_with_by_the_same_command() {
         .run(&["import", "inspections.ndjson", "--part", "10", "--json"])
         .json();
     assert_eq!((&rest[0]["inserted"], &rest[0]["unchanged"]), (&json!(30), &json!(10)));
-    assert_eq!(deployment.count(ours).await, 40);
+    assert_eq!(deployment.count("inspections WHERE report_number LIKE 'N-%'").await, 40);
     assert_eq!(deployment.count("audit_log").await, 4);
+}
+
+/// IMP-4
+#[tokio::test]
+async fn an_import_that_is_stopped_says_what_is_in_and_leaves_no_part_half_done() {
+    let deployment = world().await;
+    let (stopped, other) = waiting_import(&deployment).await;
+    let interrupt = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
+    let ran: Ran = stopped.wait_with_output().unwrap().into();
+    other.batch_execute("ROLLBACK").await.unwrap();
+    ran.failed(
+        1,
+        "inspections.ndjson: stopped; its lines up to 10 are in (10 new, 0 changed): run the same command again",
+    );
+    let rest = deployment.run(&["import", "inspections.ndjson", "--json"]).json();
+    assert_eq!((&rest[0]["inserted"], &rest[0]["unchanged"]), (&json!(30), &json!(10)));
 }
 
 /// IMP-4: what came in between is told with what stands, and the same command goes on once it is mended.

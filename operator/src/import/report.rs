@@ -43,6 +43,8 @@ pub(crate) struct Report {
     left: u64,
     /// Whether the file was not read to its end.
     pub(crate) is_cut: bool,
+    /// Whether there are more than were counted.
+    pub(crate) is_more: bool,
 }
 
 impl Report {
@@ -52,6 +54,7 @@ impl Report {
             most,
             left: 0,
             is_cut: false,
+            is_more: false,
         }
     }
 
@@ -84,6 +87,7 @@ impl Report {
         let count = self.kept.len() as u64 + self.left;
         let mut end = match count {
             1 => "one mistake".to_owned(),
+            count if self.is_more => format!("at least {count} mistakes"),
             count => format!("{count} mistakes"),
         };
         if self.left > 0 {

@@ -78,15 +78,20 @@ pub(crate) async fn plan(client: &Client, source: &Source, report: &mut Report, 
         )
         .await?;
     // One more than fits says that there are more.
-    let limit = i64::try_from(report.room()).unwrap_or(i64::MAX - 1) + 1;
+    let room = report.room();
+    let limit = i64::try_from(room).unwrap_or(i64::MAX - 1) + 1;
     let problems = "SELECT line, unnest(problems) FROM import_plan WHERE problems <> '{}' ORDER BY line LIMIT $1";
-    for row in client.query(problems, &[&limit]).await? {
+    let rows = client.query(problems, &[&limit]).await?;
+    report.is_more |= rows.len() > room;
+    for row in rows {
         let (line, problem): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
         let (field, word) = problem.split_once('|').unwrap_or((&problem, "taken"));
         report.add(Bad::of(line.unsigned_abs(), field, told(word, kind.one)));
     }
     for (field, statement) in kind.repeated() {
-        for row in client.query(&statement, &[&limit]).await? {
+        let rows = client.query(&statement, &[&limit]).await?;
+        report.is_more |= rows.len() > room;
+        for row in rows {
             let (line, first): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
             // What has the key of another line mostly has its id as well.
             if !report.has(line.unsigned_abs()) {
@@ -97,7 +102,9 @@ pub(crate) async fn plan(client: &Client, source: &Source, report: &mut Report, 
     if !update {
         let differs =
             "SELECT line, differs FROM import_plan WHERE differs <> '{}' AND problems = '{}' ORDER BY line LIMIT $1";
-        for row in client.query(differs, &[&limit]).await? {
+        let rows = client.query(differs, &[&limit]).await?;
+        report.is_more |= rows.len() > room;
+        for row in rows {
             let (line, fields): (i64, Vec<String>) = (row.try_get(0)?, row.try_get(1)?);
             report.add(differing(line.unsigned_abs(), &fields, kind.one));
         }
