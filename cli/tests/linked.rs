@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The crates of pictures, of the client and of what else only the sandbox wants.
-const SANDBOX: [&str; 5] = [
+const SANDBOX: [&str; 4] = [
     "partner-api-sandbox",
     "sandbox-pictures",
     "partner-api-client",
     "progenitor-client",
-    "indicatif",
 ];
 /// Of the private database.
 const EMBEDDED_POSTGRES: [&str; 1] = ["embedded-postgres"];

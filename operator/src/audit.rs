@@ -39,7 +39,8 @@ pub enum Command {
 /// The options of `audit list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, threshold, template, secrets
+    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, threshold, template, secrets,
+    /// import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only changes to the thing of this id
@@ -120,6 +121,32 @@ impl Row for Entry {
             self.what.clone(),
         ]
     }
+}
+
+/// Records what a session of its own did, within its transaction.
+pub(crate) async fn record_part(
+    transaction: &tokio_postgres::Transaction<'_>,
+    actor: &Actor,
+    command: &str,
+    subject: &str,
+    what: &str,
+    after: &Value,
+) -> Result<(), tokio_postgres::Error> {
+    let undo = "there is no command that takes it out: correct it in the file, and import that with --update";
+    let before = None::<Value>;
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
+        &actor.name,
+        &actor.host,
+        &command,
+        &command,
+        &subject,
+        &what,
+        &undo,
+        &before,
+        &after,
+    ];
+    transaction.execute(RECORD.sql(), &parameters).await?;
+    Ok(())
 }
 
 /// Records a change, within it.

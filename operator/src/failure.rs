@@ -2,6 +2,7 @@
 
 use partner_api::config::ConfigError;
 use partner_api::db::DbError;
+use partner_api::db::pool::DedicatedError;
 use partner_api::secrets::MasterKeyError;
 use partner_api::startup::StartupError;
 use thiserror::Error;
@@ -34,6 +35,15 @@ pub enum Failure {
     /// The master key is missing, or is not the one that sealed what is stored.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
+    /// The database cannot be reached.
+    #[error(transparent)]
+    Dedicated(#[from] DedicatedError),
+    /// Lines of a file cannot be taken: each with its number, the field and what was expected.
+    #[error("{0}")]
+    BadLines(String),
+    /// It was stopped, or came to an end in its midst; the message says what stands.
+    #[error("{0}")]
+    Stopped(String),
     /// The database failed.
     #[error("the database: {0}")]
     Db(#[from] DbError),
@@ -53,7 +63,7 @@ pub const EXIT_CODES: &str = "\
 Exit codes:
   0  done, or there was nothing to do
   1  failed: the database, the configuration or a file; the message says which
-  2  a value or an option cannot be meant
+  2  a value, an option or a line of a file cannot be meant
   3  there is nothing of that name
   4  refused by a rule";
 
@@ -61,12 +71,14 @@ impl Failure {
     /// See [`EXIT_CODES`].
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::BadLines(_) => 2,
             Self::NotFound { .. } => 3,
             Self::Refused(_) => 4,
             Self::Config(_)
             | Self::Startup(_)
             | Self::MasterKey(_)
+            | Self::Dedicated(_)
+            | Self::Stopped(_)
             | Self::Db(_)
             | Self::Unknown
             | Self::Unhealthy(_)

@@ -9,14 +9,17 @@ pub mod audit;
 pub mod branch;
 pub mod connect;
 pub mod doctor;
+pub mod export;
 pub mod failure;
 pub mod grant;
+pub mod import;
 pub mod key;
 pub mod measurement;
 mod names;
 pub mod organization;
 pub mod output;
 pub mod partner;
+mod progress;
 pub mod purge;
 mod query;
 pub mod request;
@@ -72,6 +75,12 @@ pub enum Command {
     /// Templates of forms: import, list
     #[command(after_help = template::EXAMPLES)]
     Template(Group<template::Command>),
+    /// Bring in files of organisations, branches, templates, thresholds, vehicles, reports, forms and photos
+    #[command(after_help = import::EXAMPLES)]
+    Import(import::ImportArgs),
+    /// Write such files from what stands in the database
+    #[command(after_help = export::EXAMPLES)]
+    Export(export::ExportArgs),
     /// Measurements as devices sent them: list, show, raw
     #[command(after_help = measurement::EXAMPLES)]
     Measurement(Group<measurement::Command>),
@@ -107,6 +116,8 @@ impl Command {
             Self::Branch(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Threshold(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Template(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Import(args) => import::run(&args).await,
+            Self::Export(args) => export::run(&args).await,
             Self::Measurement(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Audit(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Secrets(group) => with(&group.connect, async |session| group.command.run(session).await).await,

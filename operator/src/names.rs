@@ -144,20 +144,25 @@ pub(crate) fn alike(name: &str, known: &[String]) -> Vec<String> {
 
 /// Whether a name can be one: it is printed in tables, typed in shells and told apart from ids.
 pub(crate) fn check(kind: &str, name: &str) -> Result<(), Failure> {
-    let refused = |why: &str| Err(Failure::Usage(format!("`{name}` cannot name a {kind}: {why}")));
+    match unfit(name) {
+        None => Ok(()),
+        Some(why) => Err(Failure::Usage(format!("`{name}` cannot name a {kind}: {why}"))),
+    }
+}
+
+/// Why it cannot.
+pub(crate) fn unfit(name: &str) -> Option<&'static str> {
     if name.trim() != name || name.is_empty() {
-        return refused("it is empty, or begins or ends with a space");
+        Some("it is empty, or begins or ends with a space")
+    } else if name.chars().count() > 120 {
+        Some("it has more than 120 characters")
+    } else if name.chars().any(char::is_control) {
+        Some("it has characters that cannot be printed")
+    } else if Uuid::parse_str(name).is_ok() {
+        Some("it looks like an id")
+    } else {
+        None
     }
-    if name.chars().count() > 120 {
-        return refused("it has more than 120 characters");
-    }
-    if name.chars().any(char::is_control) {
-        return refused("it has characters that cannot be printed");
-    }
-    if Uuid::parse_str(name).is_ok() {
-        return refused("it looks like an id");
-    }
-    Ok(())
 }
 
 /// A text as a shell takes it.

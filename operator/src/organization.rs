@@ -198,7 +198,8 @@ fn pii_mode(text: &str) -> Result<PiiMode, String> {
     PiiMode::of_word(&text.to_ascii_uppercase()).ok_or_else(|| "expected NONE, MASKED or FULL".to_owned())
 }
 
-fn slug(text: &str) -> Result<String, String> {
+/// The grammar of slugs.
+pub(crate) fn slug(text: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let fits =
         (1..=64).contains(&text.len()) && text.bytes().all(plain) && !text.starts_with('-') && !text.ends_with('-');

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use partner_api::config::Config;
-use partner_api::db::DbError;
 use partner_api::db::connection::{Connection, Parameters};
 use partner_api::db::partitions::Partitioned;
 use partner_api::db::statement::Statement;
 use partner_api::db::transaction::Transaction;
+use partner_api::db::{DbError, pool};
 use partner_api::secrets::MasterKey;
 use partner_api::startup::CommandDatabase;
 use serde::Serialize;
 use serde_json::Value;
-use tokio_postgres::Row;
+use tokio_postgres::{Client, Row};
 
 use crate::audit::{self, Actor};
 use crate::connect::Connect;
@@ -105,6 +105,19 @@ impl Session {
     /// The database does not answer, or refuses.
     pub async fn look_after(&self, table: &Partitioned) -> Result<(), Failure> {
         Ok(table.look_after(&self.database.pool).await?)
+    }
+
+    /// A session of its own, whose statements have no bound, under a name that shows in the database.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) async fn dedicated(&self, name: &str) -> Result<Client, Failure> {
+        Ok(pool::dedicated(&self.database.target, name).await?)
+    }
+
+    /// Who works.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.actor
     }
 
     /// Closes the connections, and stops a private cluster that was started for this command.

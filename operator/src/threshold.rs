@@ -96,12 +96,21 @@ impl std::fmt::Display for Range {
 }
 
 impl Range {
-    fn is_open(self) -> bool {
+    pub(crate) fn of(min: Option<Decimal>, max: Option<Decimal>) -> Self {
+        Self { min, max }
+    }
+
+    pub(crate) fn is_open(self) -> bool {
         self == Self::default()
     }
 
+    /// Whether its least is more than its greatest.
+    pub(crate) fn is_reversed(self) -> bool {
+        matches!((self.min, self.max), (Some(min), Some(max)) if min > max)
+    }
+
     /// Whether all of `other` lies in it.
-    fn holds(self, other: Self) -> bool {
+    pub(crate) fn holds(self, other: Self) -> bool {
         let low = self.min.is_none_or(|min| other.min.is_some_and(|other| min <= other));
         let high = self.max.is_none_or(|max| other.max.is_some_and(|other| other <= max));
         low && high
@@ -290,10 +299,14 @@ async fn remove(session: &Session, args: &PointArgs) -> Result<Output, Failure> 
 }
 
 /// The grammar of points, as in measurements (MEA-4).
-fn check_point(code: &str) -> Result<(), Failure> {
+pub(crate) fn is_point(code: &str) -> bool {
     let first = code.starts_with(|first: char| first.is_ascii_uppercase());
     let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    if first && code.len() <= 64 && code.bytes().all(plain) {
+    first && code.len() <= 64 && code.bytes().all(plain)
+}
+
+fn check_point(code: &str) -> Result<(), Failure> {
+    if is_point(code) {
         return Ok(());
     }
     Err(Failure::Usage(format!(

@@ -3,7 +3,9 @@
 
 mod changes;
 mod doctor;
+mod export;
 mod failures;
+mod import;
 mod keys;
 mod manual;
 mod program;

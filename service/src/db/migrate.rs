@@ -60,6 +60,9 @@ pub enum MigrateError {
     Failed(refinery::Error),
 }
 
+/// What sessions of migrations are called.
+const SESSION: &str = "partner-api migrations";
+
 /// Brings the schema up to date and answers the names of the migrations that it applied, in order; none: it was so already.
 /// Of several callers at once one works, the others wait and find everything done.
 ///
@@ -70,7 +73,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, MigrateError> {
 }
 
 async fn run(config: &Config, runner: &Runner) -> Result<Vec<String>, MigrateError> {
-    let mut client = pool::dedicated(config).await?;
+    let mut client = pool::dedicated(config, SESSION).await?;
     // Freed by the end of the session too, so a killed replica blocks nobody.
     client
         .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
@@ -101,7 +104,7 @@ pub struct Migration {
 /// The database cannot be reached, or is newer than this binary.
 pub async fn status(config: &Config) -> Result<Vec<Migration>, MigrateError> {
     let runner = embedded::migrations::runner();
-    let client = pool::dedicated(config).await?;
+    let client = pool::dedicated(config, SESSION).await?;
     let rows = client.query(HISTORY_EXISTS, &[]).await.map_err(MigrateError::History)?;
     let mut applied = BTreeMap::new();
     if rows.first().is_some_and(|row| row.get(0)) {

@@ -114,13 +114,14 @@ pub fn pool(config: Config, settings: &PoolSettings) -> Result<Pool, PoolSetupEr
         .build()?)
 }
 
-/// A connection of its own, outside any pool and without a bound on its statements: for migrations. TLS as in [`pool`].
+/// A connection of its own, outside any pool and without a bound on its statements, under this name: for migrations, and for
+/// what an operator waits for. TLS as in [`pool`].
 ///
 /// # Errors
 /// TLS cannot be set up, or the database does not answer.
-pub async fn dedicated(config: &Config) -> Result<tokio_postgres::Client, DedicatedError> {
+pub async fn dedicated(config: &Config, name: &str) -> Result<tokio_postgres::Client, DedicatedError> {
     let mut config = with_dead_peer_detection(config.clone());
-    config.application_name("partner-api migrations");
+    config.application_name(name);
     // A connection's end is seen by its client's next statement; its driver has nothing to add.
     if wants_tls(&config) {
         let (client, driver) = config.connect(tls()?).await?;

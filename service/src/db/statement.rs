@@ -4,7 +4,8 @@
 //! [`statement!`](crate::statement) makes them: whatever can be executed is in [`STATEMENTS`], where a test prepares it against the migrated schema.
 //!
 //! Outside of the registry are only migrations, the partitions' DDL (`db::partitions`, which holds a session of its own),
-//! and the words that begin and end a [`Transaction`](super::transaction::Transaction).
+//! the words that begin and end a [`Transaction`](super::transaction::Transaction), and what the operators' `import` and `export`
+//! compose from the fields of what they bring in and out, for a session of their own; tests execute all of it.
 
 /// A statement's text, under a name.
 #[derive(Debug)]

@@ -20,6 +20,12 @@ pub(super) fn check(key: &str) -> Result<Path, StorageError> {
     Path::parse(key).map_err(|_| StorageError::InvalidKey)
 }
 
+/// Whether a text can be the name of an object.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    check(text).is_ok()
+}
+
 /// The content type that belongs to a key, by the ending of its name. A file system keeps no content type beside a file,
 /// and no object should mean one thing in one store and another in the next: so this decides for every store.
 #[must_use]

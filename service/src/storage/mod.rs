@@ -19,7 +19,7 @@ mod key;
 mod links;
 mod s3;
 
-pub use key::content_type;
+pub use key::{content_type, is_key};
 pub use links::LinkError;
 pub use s3::S3Settings;
 

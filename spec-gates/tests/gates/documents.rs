@@ -13,7 +13,7 @@ use crate::contracts::root;
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// Documents whose paths start elsewhere than at the project's root, or that need an exception.
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     // The sandbox makes its folder when it starts.
     ("README.md", &[""], &[".sandbox/sandbox.json"]),
     // The parts of the service are called by their names inside it.

@@ -1,0 +1,319 @@
+//! What stands in the database, as files that [`import`](crate::import) reads: bringing one in where it came from changes
+//! nothing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use futures::TryStreamExt as _;
+use partner_api::startup::StopSignals;
+use serde::Serialize;
+use tokio_postgres::{IsolationLevel, Transaction};
+use uuid::Uuid;
+
+use crate::connect::Connect;
+use crate::failure::Failure;
+use crate::import::{Format, KINDS, Kind, KindName, Type, kind};
+use crate::names;
+use crate::output::{Output, Row};
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::when;
+
+/// Help of the command.
+pub const EXAMPLES: &str = "\
+All files are of one moment. A file comes to its name when it is whole, and can be read by nobody else: it has personal data.
+
+Examples:
+  partner-api export backup/                                       every kind, a file each
+  partner-api export izmir/ --organization izmir-vehicle --format csv
+  partner-api export new/ --kind inspections --since 2026-11-01T00:00:00+03:00
+  partner-api export - --kind vehicles > vehicles.ndjson";
+
+/// How many bytes are written at a time.
+const BUFFER: usize = 1 << 18;
+
+/// The session: a frozen reader shall not keep rows of the whole database from being cleaned up for ever.
+const SETTINGS: &str = "SET statement_timeout = '6h'; SET idle_in_transaction_session_timeout = '60s'; SET jit = off; \
+    SET work_mem = '64MB'";
+
+/// The arguments of `export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// The folder, which is made if it does not exist; - for standard output, with one --kind
+    #[arg(value_name = "FOLDER")]
+    target: PathBuf,
+    /// Only this kind; several times for several
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Vec<KindName>,
+    /// The format of the files
+    #[arg(long, value_enum, default_value_t = Format::Ndjson)]
+    format: Format,
+    /// Only what belongs to this organisation, by slug, name or id
+    #[arg(long, value_name = "ORGANISATION")]
+    organization: Option<String>,
+    /// Of reports, forms and photos only those of reports that were opened from then on
+    #[arg(long, value_name = "TIME", value_parser = when::moment)]
+    since: Option<DateTime<Utc>>,
+    /// Write over files that are there
+    #[arg(long)]
+    force: bool,
+    /// Where the database is, and how to print.
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// A file that was written.
+#[derive(Debug, Serialize)]
+struct Exported {
+    file: String,
+    kind: &'static str,
+    lines: u64,
+}
+
+impl Row for Exported {
+    const COLUMNS: &'static [&'static str] = &["FILE", "KIND", "LINES"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.file.clone(), self.kind.to_owned(), self.lines.to_string()]
+    }
+}
+
+/// Does what the arguments say.
+///
+/// # Errors
+/// A file stands in the way, or cannot be written.
+pub async fn run(args: &ExportArgs) -> Result<(), Failure> {
+    let is_standard_output = args.target == Path::new("-");
+    if is_standard_output && args.kind.len() != 1 {
+        return Err(Failure::Usage(
+            "-: standard output holds one kind: give --kind once".to_owned(),
+        ));
+    }
+    if is_standard_output && args.connect.json {
+        return Err(Failure::Usage(
+            "--json: standard output holds the things themselves".to_owned(),
+        ));
+    }
+    if !is_standard_output && args.target.exists() && !args.target.is_dir() {
+        return Err(Failure::Usage(format!(
+            "{}: it is a file; give a folder",
+            args.target.display()
+        )));
+    }
+    if !args.force
+        && let Some(file) = files(args).into_iter().map(|(_, file)| file).find(|file| file.exists())
+    {
+        return Err(Failure::Refused(format!(
+            "{}: it is there already, and nothing was written; --force writes over it",
+            file.display()
+        )));
+    }
+    crate::with(&args.connect, async |session| {
+        export(session, args, is_standard_output).await
+    })
+    .await
+}
+
+/// The kinds that are wanted, each with its file.
+fn files(args: &ExportArgs) -> Vec<(&'static Kind, PathBuf)> {
+    let is_wanted = |of: &Kind| args.kind.is_empty() || args.kind.iter().any(|wanted| wanted.0.name == of.name);
+    let file = |kind: &Kind| args.target.join(format!("{}.{}", kind.name, args.format.ending()));
+    KINDS
+        .iter()
+        .filter(|kind| is_wanted(kind))
+        .map(|kind| (kind, file(kind)))
+        .collect()
+}
+
+async fn export(session: &Session, args: &ExportArgs, is_standard_output: bool) -> Result<Output, Failure> {
+    let organization = match &args.organization {
+        Some(text) => Some(names::organization(&session.read().await?, text).await?.id),
+        None => None,
+    };
+    let mut client = session.dedicated("partner-api export").await?;
+    client.batch_execute(SETTINGS).await?;
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await?;
+    if is_standard_output {
+        // Signals keep their meaning: there is nothing to clean up, and a reader may be silent for ever.
+        for (kind, _) in files(args) {
+            match write(&transaction, kind, args, organization, io::stdout()).await {
+                // A reader that has gone, such as `head`, is no error.
+                Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
+                written => written?,
+            };
+        }
+        return Ok(Output::raw(Vec::new()));
+    }
+    let mut stop = StopSignals::listen()?;
+    let work = async {
+        fs::create_dir_all(&args.target).map_err(|error| unwritable(&args.target, &error))?;
+        let mut done = Vec::new();
+        for (kind, file) in files(args) {
+            let partial = Partial::new(&file)?;
+            let lines = write(&transaction, kind, args, organization, &partial.file).await?;
+            partial.finish(&file)?;
+            done.push(Exported {
+                file: file.display().to_string(),
+                kind: kind.name,
+                lines,
+            });
+        }
+        Ok(Output::rows(&done, "There was nothing to write."))
+    };
+    tokio::select! {
+        outcome = work => outcome,
+        () = stop.received() => Err(Failure::Stopped("stopped: files that are not whole were removed".to_owned())),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Usage(format!("{}: {error}", path.display()))
+}
+
+/// A file that has no name yet by which it would be taken for a whole one; it goes with this value, unless it is finished.
+struct Partial {
+    file: File,
+    path: PathBuf,
+    is_finished: bool,
+}
+
+impl Partial {
+    fn new(target: &Path) -> Result<Self, Failure> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = target.with_file_name(format!(".{name}.{}", Uuid::now_v7().simple()));
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| unwritable(&path, &error))?;
+        Ok(Self {
+            file,
+            path,
+            is_finished: false,
+        })
+    }
+
+    fn finish(mut self, target: &Path) -> Result<(), Failure> {
+        self.file
+            .sync_all()
+            .and_then(|()| fs::rename(&self.path, target))
+            .map_err(|error| unwritable(target, &error))?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes all things of a kind; answers how many.
+async fn write(
+    transaction: &Transaction<'_>,
+    kind: &'static Kind,
+    args: &ExportArgs,
+    organization: Option<Uuid>,
+    target: impl Write,
+) -> Result<u64, Failure> {
+    let failed = Failure::Output;
+    let progress = Progress::endless(format!("writing {}", kind.name));
+    let mut out = Sheet::new(BufWriter::with_capacity(BUFFER, target), kind, args.format);
+    out.header().map_err(failed)?;
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&organization, &args.since];
+    let rows = transaction.query_raw(&kind.read(), parameters).await?;
+    let mut rows = pin!(rows);
+    let mut lines = 0;
+    while let Some(row) = rows.try_next().await? {
+        let cells = (0..row.len()).map(|index| row.try_get::<_, Option<&str>>(index));
+        out.line(&cells.collect::<Result<Vec<_>, _>>()?).map_err(failed)?;
+        lines += 1;
+        if lines % 1_000 == 0 {
+            progress.at(lines);
+        }
+    }
+    out.end().map_err(failed)?;
+    Ok(lines)
+}
+
+/// A file of one kind.
+struct Sheet<W: Write> {
+    out: Out<W>,
+    kind: &'static Kind,
+}
+
+enum Out<W: Write> {
+    Ndjson(W),
+    Csv(Box<csv::Writer<W>>),
+}
+
+impl<W: Write> Sheet<W> {
+    fn new(target: W, kind: &'static Kind, format: Format) -> Self {
+        let out = match format {
+            Format::Ndjson => Out::Ndjson(target),
+            Format::Csv => Out::Csv(Box::new(csv::Writer::from_writer(target))),
+        };
+        Self { out, kind }
+    }
+
+    fn header(&mut self) -> io::Result<()> {
+        match &mut self.out {
+            Out::Ndjson(_) => Ok(()),
+            Out::Csv(csv) => Ok(csv.write_record(self.kind.fields.iter().map(|field| field.name))?),
+        }
+    }
+
+    fn line(&mut self, cells: &[Option<&str>]) -> io::Result<()> {
+        match &mut self.out {
+            Out::Csv(csv) => Ok(csv.write_record(cells.iter().map(|cell| cell.unwrap_or_default()))?),
+            Out::Ndjson(out) => {
+                let mut begin = '{';
+                for (field, cell) in self.kind.fields.iter().zip(cells) {
+                    write!(out, "{begin}\"{}\":", field.name)?;
+                    begin = ',';
+                    match cell {
+                        None => out.write_all(b"null")?,
+                        Some(text) if is_bare(field.of) => out.write_all(text.as_bytes())?,
+                        Some(text) => serde_json::to_writer(&mut *out, text)?,
+                    }
+                }
+                out.write_all(b"}\n")
+            }
+        }
+    }
+
+    fn end(self) -> io::Result<()> {
+        match self.out {
+            Out::Ndjson(mut out) => out.flush(),
+            Out::Csv(mut csv) => csv.flush(),
+        }
+    }
+}
+
+/// Whether a value's text is JSON by itself.
+fn is_bare(of: Type) -> bool {
+    matches!(
+        of,
+        Type::Integer { .. }
+            | Type::Size
+            | Type::Decimal { .. }
+            | Type::Number
+            | Type::Bool
+            | Type::Points
+            | Type::Answers
+    )
+}

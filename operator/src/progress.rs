@@ -1,0 +1,67 @@
+//! How far a long command is: a bar on a terminal, nothing elsewhere.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A step of the work.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Begins a step of so many bytes, or of a number that nobody knows.
+    pub(crate) fn of_bytes(what: String, total: Option<u64>) -> Self {
+        Self::begin(
+            what,
+            total,
+            "{msg} {wide_bar} {bytes}/{total_bytes} {eta}",
+            "{msg} {spinner} {bytes}",
+        )
+    }
+
+    /// Begins a step of so many lines.
+    pub(crate) fn of_lines(what: String, total: u64) -> Self {
+        Self::begin(
+            what,
+            Some(total),
+            "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta}",
+            "",
+        )
+    }
+
+    /// Begins a step of which only that it goes on is known.
+    pub(crate) fn endless(what: String) -> Self {
+        Self::begin(what, None, "", "{msg} {spinner} {human_pos}")
+    }
+
+    fn begin(what: String, total: Option<u64>, known: &str, unknown: &str) -> Self {
+        let target = if std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let (bar, template) = match total {
+            Some(total) => (ProgressBar::with_draw_target(Some(total), target), known),
+            None => (ProgressBar::with_draw_target(None, target), unknown),
+        };
+        // The templates are constants; were one refused, the default style would do.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// So much of it is done.
+    pub(crate) fn at(&self, position: u64) {
+        self.0.set_position(position);
+    }
+}
+
+/// What is printed next finds a clean line.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
