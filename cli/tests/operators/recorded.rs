@@ -101,7 +101,7 @@ impl Shell {
                 "the shell ended: {output}"
             );
             match line.strip_suffix(&format!("{END}\n")) {
-                Some(rest) if rest.is_empty() => return output,
+                Some("") => return output,
                 Some(rest) => return output + rest + "\n",
                 None => output.push_str(&line),
             }
