@@ -9,6 +9,7 @@ use partner_api_signing::Environment;
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::db::measurements::Package;
+use crate::db::standby::{Reader, Standbys};
 use crate::front_door::{Caller, FrontDoor};
 use crate::recorder::{Outcome, RecordError, Recorder};
 use crate::secrets::Derived;
@@ -35,6 +36,8 @@ struct Shared {
 pub struct WaitedFor {
     /// Connections for reads.
     pub pool: Pool,
+    /// Where reads go that may be a little behind; none: they go to the primary.
+    pub standbys: Option<Arc<Standbys>>,
     /// Records measurements.
     pub recorder: Recorder,
 }
@@ -67,6 +70,15 @@ impl Context {
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
         Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline()).await
+    }
+
+    /// The same for what only reads, and may be behind by as much as the configuration allows (`read_max_lag`).
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub async fn reader(&self, caller: &Caller) -> Result<Reader, DbError> {
+        let WaitedFor { pool, standbys, .. } = &self.0.waited_for;
+        Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline()).await
     }
 
     /// Records the package of the caller's request, or applies it: see [`Recorder::submit`].

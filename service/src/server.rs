@@ -1,6 +1,7 @@
 //! The running service.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
@@ -11,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::admission::{Admission, nonces};
 use crate::context::{Context, State, WaitedFor};
 use crate::db::DbError;
+use crate::db::standby::Standbys;
 use crate::directory::{self, Directory};
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
@@ -47,6 +49,8 @@ pub struct ServerParts {
     pub database: tokio_postgres::Config,
     /// Connections for writing the request log, and how many days of it are kept; none keeps no log.
     pub request_log: Option<(Pool, u32)>,
+    /// Standbys for reads; none: the requests' pool serves them.
+    pub standbys: Option<Arc<Standbys>>,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
     /// Opens secrets, and derives the key of cursors.
@@ -151,6 +155,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
     let waited_for = WaitedFor {
         pool: parts.pool.clone(),
+        standbys: parts.standbys.clone(),
         recorder: Recorder::start(parts.recorder_pool),
     };
     let state = State {
@@ -166,6 +171,9 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
     let mut background = JoinSet::new();
     background.spawn(directory.keep_fresh(parts.admission_pool.clone(), parts.database, directory::POLL));
+    if let Some(standbys) = parts.standbys {
+        background.spawn(standbys.watch(parts.admission_pool.clone()));
+    }
     background.spawn(replicas::keep_seen(
         parts.admission_pool.clone(),
         server.address,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "embedded-postgres")]
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
@@ -14,6 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::{Config, Database, Switch};
 use crate::db::migrate::{self, MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
+use crate::db::standby::Standbys;
 use crate::front_door::address::TrustedProxies;
 use crate::recorder;
 use crate::request_log;
@@ -94,6 +96,8 @@ pub struct OpenDatabase {
     pub recorder_pool: Pool,
     /// Connections for writing the request log.
     pub log_pool: Pool,
+    /// Standbys for reads, if any are configured.
+    pub standbys: Option<Arc<Standbys>>,
     /// The migrations that were applied just now.
     pub applied: Vec<String>,
 }
@@ -104,6 +108,7 @@ struct Prepared {
     admission_pool: Pool,
     recorder_pool: Pool,
     log_pool: Pool,
+    standbys: Option<Arc<Standbys>>,
     applied: Vec<String>,
 }
 
@@ -238,6 +243,7 @@ impl OpenDatabase {
                 admission_pool,
                 recorder_pool,
                 log_pool,
+                standbys,
                 applied,
             }) => Ok(OpenDatabase {
                 cluster,
@@ -246,6 +252,7 @@ impl OpenDatabase {
                 admission_pool,
                 recorder_pool,
                 log_pool,
+                standbys,
                 applied,
             }),
             Err(error) => {
@@ -262,7 +269,15 @@ impl OpenDatabase {
             size: ADMISSION_POOL,
             ..settings.clone()
         };
+        let standbys = match &config.read_database {
+            None => None,
+            Some(read) => {
+                let pool = pool(parse_url(read.url.expose())?, &settings)?;
+                Some(Standbys::new(pool, *read.max_lag))
+            }
+        };
         Ok(Prepared {
+            standbys,
             pool: pool(target.clone(), &settings)?,
             admission_pool: pool(target.clone(), &admission)?,
             recorder_pool: pool(target.clone(), &recorder::pool_settings(&settings))?,
@@ -277,6 +292,9 @@ impl OpenDatabase {
         self.admission_pool.close();
         self.recorder_pool.close();
         self.log_pool.close();
+        if let Some(standbys) = &self.standbys {
+            standbys.close();
+        }
         self.cluster.stop().await;
     }
 }
@@ -304,6 +322,7 @@ pub async fn serve(
             Switch::On => Some((database.log_pool.clone(), config.request_log_days)),
             Switch::Off => None,
         },
+        standbys: database.standbys.clone(),
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
         master_key,
         ip_limit: config.ip_limit,

@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
+use partner_api::db::standby::Standbys;
 use partner_api::front_door::address::TrustedProxies;
 use partner_api::recorder;
 use partner_api::request_log::{self, Stats};
@@ -43,6 +44,8 @@ pub struct Options {
     pub master_key: MasterKey,
     /// How many days of the request log are kept.
     pub request_log_days: u32,
+    /// Where reads go that may be a little behind.
+    pub standbys: Option<Arc<Standbys>>,
 }
 
 impl Default for Options {
@@ -56,6 +59,7 @@ impl Default for Options {
             renderers: 0,
             master_key: fixture::master_key(),
             request_log_days: 90,
+            standbys: None,
         }
     }
 }
@@ -99,7 +103,12 @@ impl Service {
 
     /// Over a database that the test has made itself, and that stays when the service ends.
     pub async fn start_on(config: tokio_postgres::Config) -> Self {
-        Self::start_over(config, None, new_folder(), Options::default()).await
+        Self::start_on_with(config, Options::default()).await
+    }
+
+    /// The same, with these options.
+    pub async fn start_on_with(config: tokio_postgres::Config, options: Options) -> Self {
+        Self::start_over(config, None, new_folder(), options).await
     }
 
     async fn start_over(
@@ -128,6 +137,7 @@ impl Service {
                 pool::pool(config.clone(), &request_log::pool_settings(&few(2))).unwrap(),
                 options.request_log_days,
             )),
+            standbys: options.standbys,
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             master_key,
             ip_limit: options.ip_limit,

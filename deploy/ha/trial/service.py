@@ -72,6 +72,7 @@ class Replica:
         self.log = folder / f"{name}.log"
         variables = {
             "PARTNER_API_DATABASE_URL": where.url(where.ports.write),
+            "PARTNER_API_READ_DATABASE_URL": where.url(where.ports.read),
             "PARTNER_API_MASTER_KEY_FILE": str(data.master_key_file),
             "PARTNER_API_STORAGE_DIR": str(data.storage),
             "PARTNER_API_LOG_FORMAT": "json",

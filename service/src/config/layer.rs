@@ -53,6 +53,13 @@ pub struct Layer {
     #[cfg_attr(not(feature = "embedded-postgres"), doc = "[default: none, it is needed]")]
     #[arg(long, value_name = "URL", value_parser = hidden, help_heading = "Database")]
     pub database_url: Option<Hidden>,
+    /// Standbys of that PostgreSQL, for reads that may be behind by --read-max-lag; the primary answers what they cannot
+    /// [env: PARTNER_API_READ_DATABASE_URL] [default: none, all is read from the primary]
+    #[arg(long, value_name = "URL", value_parser = hidden, help_heading = "Database")]
+    pub read_database_url: Option<Hidden>,
+    /// How far a standby may be behind to be read from, 100ms at least [env: PARTNER_API_READ_MAX_LAG] [default: 2s]
+    #[arg(long, value_name = "TIME", help_heading = "Database")]
+    pub read_max_lag: Option<Span>,
     #[cfg_attr(feature = "embedded-postgres", doc = "Folder for the private cluster and the files")]
     #[cfg_attr(not(feature = "embedded-postgres"), doc = "Folder for the files")]
     /// [env: PARTNER_API_DATA_DIR] [default: ./data]
@@ -213,6 +220,8 @@ impl Layer {
             master_key_file: self.master_key_file.or(under.master_key_file),
             other_master_key_file: self.other_master_key_file.or(under.other_master_key_file),
             database_url: self.database_url.or(under.database_url),
+            read_database_url: self.read_database_url.or(under.read_database_url),
+            read_max_lag: self.read_max_lag.or(under.read_max_lag),
             data_dir: self.data_dir.or(under.data_dir),
             postgres_bin: self.postgres_bin.or(under.postgres_bin),
             pool_size: self.pool_size.or(under.pool_size),

@@ -24,6 +24,7 @@ pub use types::{Hidden, Span, Switch};
 
 use crate::{
     db::pool::{self, PoolSettings},
+    db::standby::SMALLEST_LAG,
     logging::{self, LogFormat},
     secrets::{Derived, MASTER_KEY_VARIABLE, MasterKey, MasterKeyError},
     storage::{S3Settings, Storage, StorageError},
@@ -99,6 +100,15 @@ pub enum Database {
     Url(Hidden),
 }
 
+/// The standbys that reads go to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadDatabase {
+    /// Where they are.
+    pub url: Hidden,
+    /// How far they may be behind.
+    pub max_lag: Span,
+}
+
 /// Where photos and PDFs are kept.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -135,6 +145,8 @@ pub struct Config {
     pub key_prefix: String,
     /// The database.
     pub database: Database,
+    /// The standbys that reads go to; none: they go to the database.
+    pub read_database: Option<ReadDatabase>,
     /// The folder for what is kept on this machine.
     pub data_dir: PathBuf,
     /// Database connections for requests.
@@ -191,14 +203,20 @@ impl Config {
     /// # Errors
     /// An option's value cannot be used.
     pub fn resolve(flags: Layer, environment: Layer, file: Layer) -> Result<Self, ConfigError> {
-        if let Some(url) = &flags.database_url
-            && pool::parse_url(url.expose()).is_ok_and(|config| config.get_password().is_some())
-        {
-            return Err(ConfigError::option(
-                "--database-url",
-                "a password in a flag is seen by everybody who lists processes; put the URL into \
-                 PARTNER_API_DATABASE_URL or the configuration file",
-            ));
+        for (option, url) in [
+            ("--database-url", &flags.database_url),
+            ("--read-database-url", &flags.read_database_url),
+        ] {
+            if let Some(url) = url
+                && pool::parse_url(url.expose()).is_ok_and(|config| config.get_password().is_some())
+            {
+                let variable = layer::variable_name(&option[2..].replace('-', "_"));
+                let reason = format!(
+                    "a password in a flag is seen by everybody who lists processes; put the URL into {variable} or the \
+                     configuration file"
+                );
+                return Err(ConfigError::option(option, reason));
+            }
         }
         // The key itself and the key's file are one option: the layer decides, and within the environment the key.
         let master_key = flags
@@ -219,6 +237,7 @@ impl Config {
                     postgres_bin: all.postgres_bin.clone(),
                 },
             },
+            read_database: read_database(&all)?,
             pool_size: all.pool_size.unwrap_or(16),
             pool_wait: all.pool_wait.unwrap_or(Span::millis(250)),
             statement_timeout: all.statement_timeout.unwrap_or(Span::secs(5)),
@@ -301,6 +320,13 @@ impl Config {
         if let Database::Url(url) = &self.database {
             pool::parse_url(url.expose()).map_err(|error| ConfigError::option("--database-url", error))?;
         }
+        if let Some(read) = &self.read_database {
+            pool::parse_url(read.url.expose()).map_err(|error| ConfigError::option("--read-database-url", error))?;
+            if *read.max_lag < SMALLEST_LAG {
+                let reason = format!("expected {SMALLEST_LAG:?} or more");
+                return Err(ConfigError::option("--read-max-lag", reason));
+            }
+        }
         if !(1..=LARGEST_POOL).contains(&self.pool_size) {
             return Err(ConfigError::option(
                 "--pool-size",
@@ -329,6 +355,21 @@ fn read_file(path: &Path) -> Result<Layer, ConfigError> {
         source,
     })?;
     Layer::from_toml(&text).map_err(|reason| ConfigError::Toml { path: shown, reason })
+}
+
+fn read_database(all: &Layer) -> Result<Option<ReadDatabase>, ConfigError> {
+    match (&all.read_database_url, all.read_max_lag) {
+        (None, Some(_)) => Err(ConfigError::option("--read-max-lag", "needs --read-database-url")),
+        (None, None) => Ok(None),
+        (Some(_), _) if all.database_url.is_none() => Err(ConfigError::option(
+            "--read-database-url",
+            "needs --database-url: the private cluster has no standbys",
+        )),
+        (Some(url), max_lag) => Ok(Some(ReadDatabase {
+            url: url.clone(),
+            max_lag: max_lag.unwrap_or(Span::secs(2)),
+        })),
+    }
 }
 
 fn storage(all: &Layer, data_dir: &Path) -> Result<StorageChoice, ConfigError> {

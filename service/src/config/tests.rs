@@ -97,6 +97,8 @@ fn every_option_is_understood_in_all_three_layers() {
         master_key_file = "/etc/key"
         other_master_key_file = "/etc/other-key"
         database_url = "postgresql://u:p@db/x"
+        read_database_url = "postgresql://u:p@standby/x"
+        read_max_lag = "3s"
         data_dir = "/srv"
         postgres_bin = "/opt/pg"
         pool_size = 4
@@ -144,14 +146,20 @@ fn every_option_is_understood_in_all_three_layers() {
     // The debug text of hidden values does not tell them apart, so these are compared by themselves.
     assert_eq!(format!("{from_file:?}"), format!("{from_environment:?}"));
     assert_eq!(from_file.database, from_environment.database);
+    assert_eq!(from_file.read_database, from_environment.read_database);
 
     let given: Vec<String> = table
         .iter()
-        .filter(|(key, _)| !["s3_secret_access_key", "database_url"].contains(&key.as_str()))
+        .filter(|(key, _)| !["s3_secret_access_key", "database_url", "read_database_url"].contains(&key.as_str()))
         .map(|(key, value)| format!("--{}={}", key.replace('_', "-"), as_text(value)))
         .collect();
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
-    let rest = || file("s3_secret_access_key = 'hush'\ndatabase_url = 'postgresql://u:p@db/x'");
+    let rest = || {
+        file(
+            "s3_secret_access_key = 'hush'\ndatabase_url = 'postgresql://u:p@db/x'\n\
+             read_database_url = 'postgresql://u:p@standby/x'",
+        )
+    };
     let from_flags = Config::resolve(flags(&given), none(), rest()).unwrap();
     assert_eq!(format!("{from_file:?}"), format!("{from_flags:?}"));
     assert_eq!(from_file.public_url.as_deref(), Some("https://api.example.org"));
@@ -164,7 +172,7 @@ fn every_option_is_understood_in_all_three_layers() {
 #[test]
 fn nothing_printed_shows_a_secret() {
     let layer = file(
-        "database_url = 'postgresql://u:hunter2@db/x'\ns3_bucket='b'\ns3_access_key_id='i'\ns3_secret_access_key='hush'",
+        "database_url = 'postgresql://u:hunter2@db/x'\nread_database_url = 'postgresql://u:hunter2@standby/x'\ns3_bucket='b'\ns3_access_key_id='i'\ns3_secret_access_key='hush'",
     );
     let key = "ab".repeat(32);
     let with_key = environment(&[("PARTNER_API_MASTER_KEY", &key)]);
@@ -297,11 +305,16 @@ fn options_that_make_no_sense_are_refused_by_name() {
 
 #[test]
 fn a_password_in_a_flag_is_refused() {
-    let message = error(flags(&["--database-url", "postgresql://u:hush@h/d"]), none(), none());
-    assert!(
-        message.contains("PARTNER_API_DATABASE_URL") && !message.contains("hush"),
-        "{message}"
-    );
+    for option in ["database-url", "read-database-url"] {
+        let flag = format!("--{option}");
+        let message = error(
+            flags(&[&flag, "postgresql://u:hush@h/d"]),
+            none(),
+            file("database_url = 'postgresql://u@h/d'"),
+        );
+        let variable = layer::variable_name(&option.replace('-', "_"));
+        assert!(message.contains(&variable) && !message.contains("hush"), "{message}");
+    }
     assert!(
         Config::resolve(
             flags(&["--database-url", "postgresql:///d?host=/run&user=u"]),
@@ -310,6 +323,28 @@ fn a_password_in_a_flag_is_refused() {
         )
         .is_ok()
     );
+}
+
+#[test]
+fn standbys_are_those_of_a_database_elsewhere_and_have_a_bound() {
+    let with = |rest: &str| file(&format!("database_url = 'postgresql://u@h/d'\n{rest}"));
+    let read = |rest: &str| Config::resolve(none(), none(), with(rest)).unwrap().read_database;
+    assert_eq!(read(""), None);
+    let standby = "read_database_url = 'postgresql://u@standby/d'";
+    assert_eq!(read(standby).unwrap().max_lag, Span::secs(2));
+    assert_eq!(
+        read(&format!("{standby}\nread_max_lag = '100ms'")).unwrap().max_lag,
+        Span::millis(100)
+    );
+    for (layer, option) in [
+        (with("read_max_lag = '1s'"), "--read-max-lag"),
+        (with(&format!("{standby}\nread_max_lag = '99ms'")), "--read-max-lag"),
+        (file(standby), "--read-database-url"),
+        (with("read_database_url = 'nonsense'"), "--read-database-url"),
+    ] {
+        let message = error(none(), none(), layer);
+        assert!(message.starts_with(option), "{message}");
+    }
 }
 
 #[test]

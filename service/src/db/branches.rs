@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{DbError, connection::Connection};
+use super::{DbError, standby::Reader};
 use crate::directory::Grants;
 use crate::statement;
 
@@ -37,7 +37,7 @@ pub struct Branch {
 /// # Errors
 /// [`DbError`] when the query fails.
 pub async fn list(
-    client: &Connection,
+    client: &Reader,
     grants: &Grants,
     organization: Uuid,
     active: bool,

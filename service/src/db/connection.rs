@@ -50,7 +50,8 @@ impl Connection {
         Self::take_until(pool, Instant::now() + bound).await
     }
 
-    async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
+    /// A connection until `deadline`.
+    pub(super) async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
         #[expect(clippy::disallowed_methods, reason = "this is what everybody else takes")]
         let object = tokio::time::timeout_at(deadline, pool.get())
             .await
@@ -68,14 +69,18 @@ impl Connection {
     /// # Errors
     /// When the key has as many as it may have, or all are taken, for as long as a request waits for one.
     pub async fn take_of_share(pool: &Pool, share: &Arc<Semaphore>, deadline: Deadline) -> Result<Self, DbError> {
-        let patience = deadline.instant().min(Instant::now() + POOL_WAIT);
-        let permit = tokio::time::timeout_at(patience, share.clone().acquire_owned())
-            .await
-            .map_err(|_| DbError::TimedOut)?;
+        let permit = Self::share(share, deadline).await?;
         let mut connection = Self::take_until(pool, deadline.instant()).await?;
-        // A semaphore that is closed bounds nothing; this one never is.
-        connection._share = permit.ok();
+        connection._share = Some(permit);
         Ok(connection)
+    }
+
+    /// A connection's part of a key's share of the pool.
+    pub(super) async fn share(share: &Arc<Semaphore>, deadline: Deadline) -> Result<OwnedSemaphorePermit, DbError> {
+        let patience = deadline.instant().min(Instant::now() + POOL_WAIT);
+        let permit = tokio::time::timeout_at(patience, share.clone().acquire_owned()).await;
+        // One that is closed has nothing to give either; this one never is.
+        permit.ok().and_then(Result::ok).ok_or(DbError::TimedOut)
     }
 
     /// The rows of a statement.

@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::inspections::{Columns, Visible, with_seen};
-use super::{DbError, connection::Connection};
+use super::{DbError, standby::Reader};
 use crate::directory::Grants;
 use crate::rules::personal::StoredText;
 use crate::statement;
@@ -98,11 +98,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(
-    client: &Connection,
-    grants: &Grants,
-    inspection: Uuid,
-) -> Result<Option<(Visible, Vec<Form>)>, DbError> {
+pub async fn list(client: &Reader, grants: &Grants, inspection: Uuid) -> Result<Option<(Visible, Vec<Form>)>, DbError> {
     let rows = client
         .query(LIST, &[&inspection, &grants.whole(), &grants.branches()])
         .await?;

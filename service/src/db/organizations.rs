@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{DbError, connection::Connection};
+use super::{DbError, standby::Reader};
 use crate::directory::Grants;
 use crate::rules::privacy::PiiMode;
 use crate::statement;
@@ -36,7 +36,7 @@ pub struct Organization {
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn list(client: &Connection, grants: &Grants) -> Result<Vec<Organization>, DbError> {
+pub async fn list(client: &Reader, grants: &Grants) -> Result<Vec<Organization>, DbError> {
     let rows = client
         .query(LIST, &[&grants.organizations(), &grants.whole(), &grants.branches()])
         .await?;

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::inspections::{Columns, Visible, with_seen};
-use super::{DbError, connection::Connection};
+use super::{DbError, standby::Reader};
 use crate::directory::Grants;
 use crate::rules::personal::StoredText;
 use crate::statement;
@@ -51,7 +51,7 @@ pub struct Photo {
 /// # Errors
 /// [`DbError`] when the query fails.
 pub async fn list(
-    client: &Connection,
+    client: &Reader,
     grants: &Grants,
     inspection: Uuid,
 ) -> Result<Option<(Visible, Vec<Photo>)>, DbError> {

@@ -24,6 +24,7 @@ const RULES: [Rule; 9] = [
     ("spec/README.md", &["spec", ""], &[]),
     ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
     ("samples/README.md", &["samples", ""], &[]),
+    ("deploy/ha/README.md", &["deploy/ha", ""], &[]),
     (
         "codegen/README.md",
         // What is generated for a fixture and, with `--dispatch calls`, for the service shows which files there are.

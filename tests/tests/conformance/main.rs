@@ -60,6 +60,7 @@ mod faults {
     mod nonce_partitions;
     mod rendering;
     mod replicas;
+    mod standbys;
     mod withdrawn_access;
 }
 #[path = "../request_log"]

@@ -236,6 +236,7 @@ async fn serve(place: &Place) -> RunningServer {
         recorder_pool: place.pool.clone(),
         database: place.database.config(),
         request_log: None,
+        standbys: None,
         storage: Box::new(move |_| Ok(storage)),
         master_key: place.master_key.clone(),
         ip_limit: 0,

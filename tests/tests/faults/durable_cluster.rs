@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use embedded_postgres::{EmbeddedPostgres, Options};
 use nix::sys::signal::{Signal, kill};
@@ -42,11 +43,16 @@ impl DurableCluster {
         self.running().config()
     }
 
+    /// Its data folder.
+    pub fn data(&self) -> PathBuf {
+        self.running().folder().join("data")
+    }
+
     /// The server's processes, the parent of all first.
     pub async fn processes(&self) -> Vec<Pid> {
         let client = cluster::connect(&self.config()).await;
         let children = client.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
-        let file = fs::read_to_string(self.running().folder().join("data/postmaster.pid")).unwrap();
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();
         let children = children.iter().map(|child| child.get(0));
         std::iter::once(postmaster).chain(children).map(Pid::from_raw).collect()

@@ -140,11 +140,13 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
             )
             .await
             .unwrap();
-        let pdf = inspections::pdf(&world.db, &whole(organization), id).await.unwrap();
+        let pdf = inspections::pdf(&world.primary, &whole(organization), id)
+            .await
+            .unwrap();
         assert_eq!(pdf.is_some(), found.is_some(), "{status} {stored}");
         let current = pdf.and_then(|pdf| pdf.current_key().map(ToOwned::to_owned));
         assert_eq!(current, key.filter(|_| found == Some(true)), "{status} {stored}");
-        let foreign = inspections::pdf(&world.db, &Grants::default(), id).await.unwrap();
+        let foreign = inspections::pdf(&world.primary, &Grants::default(), id).await.unwrap();
         assert_eq!(foreign, None);
     }
 }

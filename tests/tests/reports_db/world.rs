@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use deadpool_postgres::{Manager, Object, Pool};
 use partner_api::db::connection::Connection;
+use partner_api::db::standby::Reader;
 use partner_api_tests::cluster::Database;
 use tokio_postgres::NoTls;
 use uuid::Uuid;
@@ -12,8 +13,10 @@ use uuid::Uuid;
 /// A database of its own, with a vehicle and nothing else that reports need.
 pub struct World {
     pub client: Object,
-    /// The service's way to the database.
-    pub db: Connection,
+    /// The service's way to the database, to read.
+    pub db: Reader,
+    /// Its way to what may be written there.
+    pub primary: Connection,
     pub vehicle: Uuid,
     // Dropped last.
     _database: Database,
@@ -45,11 +48,12 @@ impl World {
     pub async fn new() -> Self {
         let database = Database::without_rows().await;
         let pool = Pool::builder(Manager::new(database.config(), NoTls))
-            .max_size(2)
+            .max_size(3)
             .build()
             .unwrap();
         let client = pool.get().await.unwrap();
-        let db = Connection::take(&pool, Duration::from_secs(600)).await.unwrap();
+        let take = async || Connection::take(&pool, Duration::from_secs(600)).await.unwrap();
+        let (db, primary) = (take().await.into(), take().await);
         let vehicle = Uuid::now_v7();
         client
             .execute(
@@ -62,6 +66,7 @@ impl World {
         Self {
             client,
             db,
+            primary,
             vehicle,
             _database: database,
         }

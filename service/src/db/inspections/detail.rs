@@ -1,13 +1,16 @@
 //! One inspection: its detail and its PDF.
 
 use rust_decimal::Decimal;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::row::{Columns, Status, Vehicle};
 use super::where_visible;
 use crate::{
-    db::{DbError, connection::Connection, statement::Statement},
+    db::{
+        DbError,
+        connection::{Connection, Parameters},
+        standby::Reader,
+    },
     directory::Grants,
     rules::personal::{StoredText, StoredVin},
     rules::{pdf_key, privacy::PiiMode},
@@ -137,24 +140,14 @@ pub struct Detail {
     pub overall_score: i32,
 }
 
-async fn one(
-    client: &Connection,
-    statement: &'static Statement,
-    grants: &Grants,
-    id: Uuid,
-) -> Result<Option<Row>, DbError> {
-    client
-        .query_opt(statement, &[&id, &grants.whole(), &grants.branches()])
-        .await
-}
-
 /// The report's PDF: a report has one while it is published and has its public slug (REP-8). Whether the stored one
 /// still holds is found by the same statement, whatever was changed and however.
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
 pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Pdf>, DbError> {
-    let Some(row) = one(client, PDF, grants, id).await? else {
+    let parameters: &Parameters<'_> = &[&id, &grants.whole(), &grants.branches()];
+    let Some(row) = client.query_opt(PDF, parameters).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);
@@ -169,8 +162,9 @@ pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<Optio
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn detail(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Detail>, DbError> {
-    let Some(row) = one(client, DETAIL, grants, id).await? else {
+pub async fn detail(client: &Reader, grants: &Grants, id: Uuid) -> Result<Option<Detail>, DbError> {
+    let parameters: &Parameters<'_> = &[&id, &grants.whole(), &grants.branches()];
+    let Some(row) = client.query_opt(DETAIL, parameters).await? else {
         return Ok(None);
     };
     let mut columns = Columns::of(&row);

@@ -15,7 +15,7 @@ use super::{
     statements::{self, Shapes},
 };
 use crate::{
-    db::{DbError, connection::Connection, statement::Statement},
+    db::{DbError, standby::Reader, statement::Statement},
     directory::Grants,
     rules::{cursor::Position, privacy::PiiMode},
 };
@@ -101,7 +101,7 @@ pub struct ListPage {
 /// # Errors
 /// [`DbError`] when a query fails.
 pub async fn list(
-    client: &Connection,
+    client: &Reader,
     grants: &Grants,
     filter: &ListFilter,
     after: Option<Position>,

@@ -22,7 +22,7 @@ pub async fn handle(
     path: GetInspectionPath,
 ) -> Result<GetInspectionResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
-    let client = context.db(caller).await?;
+    let client = context.reader(caller).await?;
     let detail = inspections::detail(&client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)?;

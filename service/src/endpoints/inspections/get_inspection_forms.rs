@@ -25,7 +25,7 @@ pub async fn handle(
     path: GetInspectionFormsPath,
 ) -> Result<GetInspectionFormsResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
-    let client = context.db(caller).await?;
+    let client = context.reader(caller).await?;
     let (inspection, found) = forms::list(&client, caller.grants(), id).await?.ok_or_else(not_found)?;
     let forms = found
         .into_iter()

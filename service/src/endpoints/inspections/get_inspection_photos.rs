@@ -21,7 +21,7 @@ pub async fn handle(
     path: GetInspectionPhotosPath,
 ) -> Result<GetInspectionPhotosResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
-    let client = context.db(caller).await?;
+    let client = context.reader(caller).await?;
     let (inspection, found) = photos::list(&client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)?;

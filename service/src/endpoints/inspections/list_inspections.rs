@@ -45,7 +45,7 @@ pub async fn handle(
     let page = match narrowed(caller.grants(), &query) {
         Some((grants, filter)) if !grants.is_empty() => {
             inspections::list(
-                &context.db(caller).await?,
+                &context.reader(caller).await?,
                 &grants,
                 &filter,
                 after,

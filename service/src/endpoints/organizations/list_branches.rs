@@ -23,7 +23,7 @@ pub async fn handle(
     let no_such = || ApiError::not_found("no such organization");
     let organization = id::parse(&path.org_id).ok_or_else(no_such)?;
     let grants = caller.grants().of_organization(organization).ok_or_else(no_such)?;
-    let client = context.db(caller).await?;
+    let client = context.reader(caller).await?;
     let found = branches::list(&client, &grants, organization, query.active, query.city.as_deref()).await?;
     let data = found
         .into_iter()

@@ -16,7 +16,7 @@ pub async fn handle(context: &Context, caller: &Caller) -> Result<ListOrganizati
     if grants.organizations().is_empty() {
         return Ok(ListOrganizationsResponse::Ok(OrganizationList { data: Vec::new() }));
     }
-    let client = context.db(caller).await?;
+    let client = context.reader(caller).await?;
     let found = organizations::list(&client, grants).await?;
     let data = found
         .into_iter()

@@ -1,0 +1,220 @@
+//! Reads go to a standby that streams from the primary, while it is close enough and answers.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use embedded_postgres::{Binaries, EmbeddedPostgres, Options as Postgres, standard_folders};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use partner_api::db::pool::{self, PoolSettings};
+use partner_api::db::standby::Standbys;
+use partner_api_tests::service::Options;
+use partner_api_tests::{ALPHA, Service, cluster};
+use tempfile::TempDir;
+use tokio_postgres::config::Host;
+
+use super::durable_cluster::DurableCluster;
+
+const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
+const RENAME: &str = "UPDATE organizations SET name = 'Renamed'";
+
+/// Every answer is there within 2 s, on a machine that has nothing else to do.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// A copy of a cluster that follows it.
+struct Standby {
+    // In this order: the server stops before its folder goes.
+    postgres: EmbeddedPostgres,
+    _folder: TempDir,
+}
+
+impl Standby {
+    async fn of(primary: &DurableCluster) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let home = folder.path().join("postgres");
+        fs::DirBuilder::new().mode(0o700).create(&home).unwrap();
+        // As root, PostgreSQL runs as another user, whose the copy must be.
+        let owner = fs::metadata(primary.data()).unwrap();
+        chown(&home, Some(owner.uid()), Some(owner.gid())).unwrap();
+        let config = primary.config();
+        let [Host::Unix(socket)] = config.get_hosts() else {
+            panic!("a private cluster has one socket");
+        };
+        let program = Binaries::find(&standard_folders(), None)
+            .unwrap()
+            .program("pg_basebackup");
+        let mut command = Command::new(program);
+        command.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--pgdata"]);
+        command.arg(home.join("data")).arg("--host").arg(socket);
+        command.arg("--username").arg(config.get_user().unwrap());
+        command.current_dir(&home).uid(owner.uid()).gid(owner.gid());
+        let copied = tokio::task::spawn_blocking(move || command.output())
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+        let postgres = EmbeddedPostgres::start(folder.path(), Postgres::of("partner-api"))
+            .await
+            .unwrap();
+        Self {
+            postgres,
+            _folder: folder,
+        }
+    }
+
+    /// A service whose reads go to it while it is behind by at most `lag`, and do so now.
+    async fn serving(&self, primary: &DurableCluster, lag: Duration) -> (Service, Arc<Standbys>) {
+        let settings = PoolSettings {
+            size: 3,
+            ..PoolSettings::default()
+        };
+        let standbys = Standbys::new(pool::pool(self.postgres.config(), &settings).unwrap(), lag);
+        let options = Options {
+            standbys: Some(standbys.clone()),
+            ..Options::default()
+        };
+        let service = Service::start_on_with(primary.config(), options).await;
+        service.within_five_seconds(async || standbys.is_fit()).await;
+        (service, standbys)
+    }
+
+    /// Stops it from following any further; what it has it still shows.
+    async fn pause(&self) {
+        let client = cluster::connect(&self.postgres.config()).await;
+        client.batch_execute("SELECT pg_wal_replay_pause()").await.unwrap();
+        let paused = "SELECT pg_get_wal_replay_pause_state() = 'paused'";
+        while !client.query_one(paused, &[]).await.unwrap().get::<_, bool>(0) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn resume(&self) {
+        let client = cluster::connect(&self.postgres.config()).await;
+        client.batch_execute("SELECT pg_wal_replay_resume()").await.unwrap();
+    }
+
+    async fn is_renamed(&self) -> bool {
+        let client = cluster::connect(&self.postgres.config()).await;
+        let renamed = "SELECT EXISTS (SELECT FROM organizations WHERE name = 'Renamed')";
+        client.query_one(renamed, &[]).await.unwrap().get(0)
+    }
+
+    /// Sends a signal to all of its processes.
+    async fn signal(&self, signal: Signal) -> Vec<Pid> {
+        let client = cluster::connect(&self.postgres.config()).await;
+        let children = client.query("SELECT pid FROM pg_stat_activity", &[]).await.unwrap();
+        let file = fs::read_to_string(self.postgres.folder().join("data/postmaster.pid")).unwrap();
+        let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();
+        let children = children.iter().map(|child| child.get(0));
+        let processes: Vec<Pid> = std::iter::once(postmaster).chain(children).map(Pid::from_raw).collect();
+        for process in &processes {
+            // One that has ended by itself meanwhile is as good.
+            let _ = kill(*process, signal);
+        }
+        processes
+    }
+}
+
+/// Whether the service shows the new name; an answer that is not 200, or late, fails the test.
+async fn shows_renamed(service: &Service) -> bool {
+    let since = Instant::now();
+    let answer = service.get(&ALPHA, ORGANIZATIONS).await;
+    answer.assert_status(200);
+    assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+    let shown = answer.json()["data"].as_array().unwrap().clone();
+    assert!(!shown.is_empty());
+    shown.iter().all(|organization| organization["name"] == "Renamed")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_goes_to_a_standby_that_is_close_enough() {
+    let primary = DurableCluster::start().await;
+    let standby = Standby::of(&primary).await;
+    let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
+    standby.pause().await;
+    service.db.batch_execute(RENAME).await.unwrap();
+    assert!(!shows_renamed(&service).await, "the primary was asked");
+    assert!(standbys.is_fit());
+    standby.resume().await;
+    service
+        .within_five_seconds(async || shows_renamed(&service).await)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_that_is_behind_by_more_than_it_may_is_not_asked_until_it_has_caught_up() {
+    let primary = DurableCluster::start().await;
+    let standby = Standby::of(&primary).await;
+    let (service, standbys) = standby.serving(&primary, Duration::from_millis(500)).await;
+    standby.pause().await;
+    service.db.batch_execute(RENAME).await.unwrap();
+    service
+        .within_five_seconds(async || shows_renamed(&service).await)
+        .await;
+    assert!(!standbys.is_fit());
+    assert!(!standby.is_renamed().await, "the standby was not behind");
+    standby.resume().await;
+    service
+        .within_five_seconds(async || standbys.is_fit() && shows_renamed(&service).await)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_whose_standby_dies_is_answered_by_the_primary() {
+    let primary = DurableCluster::start().await;
+    let standby = Standby::of(&primary).await;
+    let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
+    service.db.batch_execute(RENAME).await.unwrap();
+    assert!(standbys.is_fit());
+    standby.signal(Signal::SIGKILL).await;
+    assert!(shows_renamed(&service).await);
+    assert!(!standbys.is_fit());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_whose_standby_hangs_is_answered_by_the_primary_in_time() {
+    let primary = DurableCluster::start().await;
+    let standby = Standby::of(&primary).await;
+    let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
+    service.db.batch_execute(RENAME).await.unwrap();
+    assert!(standbys.is_fit());
+    let frozen = standby.signal(Signal::SIGSTOP).await;
+    let answered = shows_renamed(&service).await;
+    let is_fit = standbys.is_fit();
+    for process in frozen {
+        let _ = kill(process, Signal::SIGCONT);
+    }
+    assert!(answered && !is_fit, "{answered} {is_fit}");
+    service.within_five_seconds(async || standbys.is_fit()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_its_standby_does_not_finish_is_answered_by_the_primary_in_time() {
+    let primary = DurableCluster::start().await;
+    let standby = Standby::of(&primary).await;
+    let (service, standbys) = standby.serving(&primary, Duration::from_secs(3_600)).await;
+    let lock = format!("BEGIN; {RENAME}; LOCK TABLE organizations IN ACCESS EXCLUSIVE MODE");
+    service.db.batch_execute(&lock).await.unwrap();
+    // The lock reaches the standby with the next commit.
+    let other = cluster::connect(&primary.config()).await;
+    let of_standby = cluster::connect(&standby.postgres.config()).await;
+    service
+        .within_five_seconds(async || {
+            other
+                .batch_execute("UPDATE report_sweep SET due_at = due_at")
+                .await
+                .unwrap();
+            let locked = "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'organizations'::regclass::oid)";
+            of_standby.query_one(locked, &[]).await.unwrap().get(0)
+        })
+        .await;
+    standby.pause().await;
+    service.db.batch_execute("COMMIT").await.unwrap();
+    assert!(standbys.is_fit());
+    assert!(shows_renamed(&service).await);
+}
