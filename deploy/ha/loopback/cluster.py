@@ -1,6 +1,7 @@
 """A cluster of three on one machine: starts it, asks it, stops it, and kills one of its nodes as if the machine had died."""
 
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -272,4 +273,8 @@ def run(main):
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read has seen enough. Nothing of it is to be said at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 

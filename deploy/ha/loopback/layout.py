@@ -104,6 +104,8 @@ class Layout:
         folder.mkdir(parents=True, exist_ok=True)
         os.chmod(folder, 0o755)
         if not account.reaches(folder):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
             raise HaError(
                 f"Postgres runs as the user {account.name}, which cannot enter {folder}; name a folder with --dir "
                 "above which all may be entered by everybody"

@@ -4,6 +4,7 @@ import datetime
 import os
 import pathlib
 import re
+import shutil
 
 from .layout import ADDRESS, CLUSTER, LONGEST_SOCKET, fill, free_port, write
 from .programs import HaError, processes_in, wait_until
@@ -58,7 +59,12 @@ class Restored:
         say(f"restoring into {self.data}")
         # It must never write into the archive of the cluster that it is a copy of.
         command = ["pgbackrest", f"--config={config}", f"--stanza={CLUSTER}", "--archive-mode=off", *target, "restore"]
-        account.run(command, timeout=3600)
+        try:
+            account.run(command, timeout=24 * 3600)
+        except HaError:
+            # Nothing was restored, and the next attempt may use the folder.
+            shutil.rmtree(self.folder)
+            raise
         say("reading the archive")
         self._start()
 

@@ -111,7 +111,7 @@ def rehearse(cluster, program, folder):
 
         say("a replica of the service on the restored database")
         url = f"postgresql://{USER}:{cluster.layout.passwords['service']}@{ADDRESS}:{restored[0].port}/{DATABASE}"
-        on_copy = {"PARTNER_API_DATABASE_URL": url}
+        on_copy = {"PARTNER_API_DATABASE_URL": url, "PARTNER_API_READ_DATABASE_URL": ""}
         replicas.append(Replica("on-restored", program, cluster, data, cluster.layout.folder, on_copy))
         lines = Lines([replicas[-1].address])
         status, said = lines.send(0, Request.sign(data.partner, "GET", INSPECTIONS))
