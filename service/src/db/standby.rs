@@ -32,21 +32,33 @@ const EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_m
 const LOOK: Duration = Duration::from_secs(1);
 
 statement! {
-    /// How far the primary has written what it has committed.
-    WRITTEN = "SELECT pg_current_wal_flush_lsn()";
-    /// Whether this is a standby that has come so far. A primary is none, whatever it was before.
-    HAS_COME_TO = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false)";
+    /// How far the primary has written what it has committed, and which cluster and database it is.
+    WRITTEN = "SELECT pg_current_wal_flush_lsn(), system_identifier, d.oid \
+               FROM pg_control_system(), pg_database d WHERE d.datname = current_database()";
+    /// Whether this is a standby of that cluster and database, and has come so far. A primary is none, whatever it was
+    /// before.
+    HAS_COME_TO = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) \
+                   AND system_identifier = $2::bigint AND d.oid = $3::oid \
+                   FROM pg_control_system(), pg_database d WHERE d.datname = current_database()";
 }
 
 /// Why a standby's answer is not used.
 #[derive(Debug, thiserror::Error)]
-enum Unfit {
+pub enum Unfit {
     /// It is behind by more than may be.
-    #[error("it is behind by more than {0:?}, or is no standby")]
+    #[error("it is behind by more than {0:?}, or is no standby of the database")]
     Behind(Duration),
     /// It does not answer, or refuses.
     #[error(transparent)]
     Db(#[from] DbError),
+}
+
+/// A place in the write-ahead log of a cluster, of which one database is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    written: PgLsn,
+    cluster: i64,
+    database: u32,
 }
 
 /// The standbys behind one address, and how far they may be behind.
@@ -54,7 +66,7 @@ enum Unfit {
 pub struct Standbys {
     pool: Pool,
     lag: Duration,
-    notes: Mutex<VecDeque<(Instant, PgLsn)>>,
+    notes: Mutex<VecDeque<(Instant, Place)>>,
     is_fit: AtomicBool,
 }
 
@@ -87,29 +99,38 @@ impl Standbys {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if let Err(error) = self.note(&primary).await {
-                // Its own connections say so, too; without notes the standbys are not asked for long.
-                tracing::debug!(%error, "the primary does not say how far it has written");
-            }
-            if !self.is_fit()
-                && let Err(reason) = self.look().await
-            {
+            // Without notes the standbys are not asked for long; why there are none, the primary's own connections say.
+            if let Err(reason) = self.step(&primary).await {
                 tracing::debug!(%reason, "the standby is not fit for reads");
             }
         }
+    }
+
+    /// What [`watch`](Self::watch) does again and again.
+    ///
+    /// # Errors
+    /// Why no standby is asked.
+    pub async fn step(&self, primary: &Pool) -> Result<(), Unfit> {
+        self.note(primary).await?;
+        if self.is_fit() { Ok(()) } else { self.look().await }
     }
 
     async fn note(&self, primary: &Pool) -> Result<(), DbError> {
         // Of before the question: what the answer does not cover was committed later.
         let at = Instant::now();
         let row = Connection::take(primary, LOOK).await?.query_one(WRITTEN, &[]).await?;
-        self.noted(at, row.try_get(0)?);
+        let place = Place {
+            written: row.try_get(0)?,
+            cluster: row.try_get(1)?,
+            database: row.try_get(2)?,
+        };
+        self.noted(at, place);
         Ok(())
     }
 
-    fn noted(&self, at: Instant, written: PgLsn) {
+    fn noted(&self, at: Instant, place: Place) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.push_back((at, written));
+        notes.push_back((at, place));
         while notes.front().is_some_and(|(at, _)| at.elapsed() > self.lag) {
             notes.pop_front();
         }
@@ -117,12 +138,12 @@ impl Standbys {
 
     /// What a standby that may be asked must have replayed: the oldest note within the bound. `None`: the primary has not
     /// said anything for as long.
-    fn required(&self) -> Option<PgLsn> {
+    fn required(&self) -> Option<Place> {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes
             .iter()
             .find(|(at, _)| at.elapsed() <= self.lag)
-            .map(|(_, written)| *written)
+            .map(|(_, place)| *place)
     }
 
     async fn look(&self) -> Result<(), Unfit> {
@@ -137,7 +158,9 @@ impl Standbys {
     /// Whether what this connection leads to may be asked now.
     async fn check(&self, connection: &Connection) -> Result<(), Unfit> {
         let required = self.required().ok_or(Unfit::Behind(self.lag))?;
-        let row = connection.query_one(HAS_COME_TO, &[&required]).await?;
+        let row = connection
+            .query_one(HAS_COME_TO, &[&required.written, &required.cluster, &required.database])
+            .await?;
         if row.try_get(0).map_err(DbError::from)? {
             Ok(())
         } else {
@@ -322,6 +345,14 @@ mod tests {
     use super::*;
     use crate::db::pool::{PoolSettings, parse_url, pool};
 
+    fn place(written: u64) -> Place {
+        Place {
+            written: PgLsn::from(written),
+            cluster: 1,
+            database: 1,
+        }
+    }
+
     fn standbys(lag: Duration) -> Arc<Standbys> {
         let nowhere = parse_url("postgresql://u@127.0.0.1:1/d").unwrap();
         Standbys::new(pool(nowhere, &PoolSettings::default()).unwrap(), lag)
@@ -332,13 +363,13 @@ mod tests {
         let standbys = standbys(Duration::from_secs(2));
         assert_eq!(standbys.required(), None);
         for written in [10_u64, 20, 30] {
-            standbys.noted(Instant::now(), PgLsn::from(written));
+            standbys.noted(Instant::now(), place(written));
             tokio::time::advance(Duration::from_millis(900)).await;
         }
         // Noted 2.7, 1.8 and 0.9 s ago.
-        assert_eq!(standbys.required(), Some(PgLsn::from(20)));
+        assert_eq!(standbys.required(), Some(place(20)));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(standbys.required(), Some(PgLsn::from(30)));
+        assert_eq!(standbys.required(), Some(place(30)));
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(standbys.required(), None);
     }
@@ -347,7 +378,7 @@ mod tests {
     async fn notes_that_are_too_old_are_forgotten() {
         let standbys = standbys(Duration::from_secs(2));
         for written in 0..1_000_u64 {
-            standbys.noted(Instant::now(), PgLsn::from(written));
+            standbys.noted(Instant::now(), place(written));
             tokio::time::advance(Duration::from_millis(250)).await;
         }
         assert!(standbys.notes.lock().unwrap().len() <= 9);

@@ -7,11 +7,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use deadpool_postgres::Pool;
 use embedded_postgres::{Binaries, EmbeddedPostgres, Options as Postgres, standard_folders};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api::db::pool::{self, PoolSettings};
-use partner_api::db::standby::Standbys;
+use partner_api::db::standby::{Standbys, Unfit};
 use partner_api_tests::service::Options;
 use partner_api_tests::{ALPHA, Service, cluster};
 use tempfile::TempDir;
@@ -67,13 +68,13 @@ impl Standby {
         }
     }
 
+    fn behind(&self, lag: Duration) -> Arc<Standbys> {
+        Standbys::new(pool_of(self.postgres.config()), lag)
+    }
+
     /// A service whose reads go to it while it is behind by at most `lag`, and do so now.
     async fn serving(&self, primary: &DurableCluster, lag: Duration) -> (Service, Arc<Standbys>) {
-        let settings = PoolSettings {
-            size: 3,
-            ..PoolSettings::default()
-        };
-        let standbys = Standbys::new(pool::pool(self.postgres.config(), &settings).unwrap(), lag);
+        let standbys = self.behind(lag);
         let options = Options {
             standbys: Some(standbys.clone()),
             ..Options::default()
@@ -118,6 +119,14 @@ impl Standby {
         }
         processes
     }
+}
+
+fn pool_of(config: tokio_postgres::Config) -> Pool {
+    let settings = PoolSettings {
+        size: 3,
+        ..PoolSettings::default()
+    };
+    pool::pool(config, &settings).unwrap()
 }
 
 /// Whether the service shows the new name; an answer that is not 200, or late, fails the test.
@@ -217,4 +226,27 @@ async fn a_read_that_its_standby_does_not_finish_is_answered_by_the_primary_in_t
     service.db.batch_execute("COMMIT").await.unwrap();
     assert!(standbys.is_fit());
     assert!(shows_renamed(&service).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_another_clusters_standby_nor_a_primary_is_asked() {
+    let (primary, other) = tokio::join!(DurableCluster::start(), DurableCluster::start());
+    // Far ahead of the first, so that its place alone would do.
+    let ahead = cluster::connect(&other.config()).await;
+    ahead.batch_execute("SELECT pg_switch_wal()").await.unwrap();
+    let standby = Standby::of(&other).await;
+    let lag = Duration::from_secs(3_600);
+    let of_primary = pool_of(primary.config());
+    for stranger in [standby.behind(lag), Standbys::new(pool_of(primary.config()), lag)] {
+        let refused = stranger.step(&of_primary).await;
+        assert!(matches!(refused, Err(Unfit::Behind(_))), "{refused:?}");
+        assert!(!stranger.is_fit());
+    }
+    let own = standby.behind(lag);
+    let of_other = pool_of(other.config());
+    // The standby has what was noted a moment later at the latest.
+    while own.step(&of_other).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert!(own.is_fit());
 }
