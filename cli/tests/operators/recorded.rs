@@ -252,3 +252,9 @@ fn column(text: &str, word: &str, by: &str) -> String {
 async fn the_operators_page_is_what_the_program_does() {
     follow("docs/operating.md").await;
 }
+
+/// SVC-7, KEY-3
+#[tokio::test]
+async fn the_partners_way_to_live_is_what_the_program_does() {
+    follow("docs/onboarding.md").await;
+}
