@@ -94,7 +94,7 @@ pub(crate) async fn branch(query: &impl Query, organization: &Organization, text
 pub(crate) async fn key(query: &impl Query, text: &str) -> Result<Key, Failure> {
     let rows = query.query(KEY, &[&text]).await?;
     let first = match rows.as_slice() {
-        [] => return Err(not_found(query, "key", text, KEYS, &[]).await?),
+        [] => return Err(mistyped_key(query, text).await?),
         [first] => first,
         [first, ..] if first.try_get::<_, &str>("key_id")? == text => first,
         several => return Err(ambiguous("key", text, several.len())),
@@ -105,6 +105,22 @@ pub(crate) async fn key(query: &impl Query, text: &str) -> Result<Key, Failure> 
             id: first.try_get("partner_id")?,
             name: first.try_get("name")?,
         },
+    })
+}
+
+/// Key ids are random: one that was mistyped differs in a character or two, and all begin alike.
+async fn mistyped_key(query: &impl Query, text: &str) -> Result<Failure, Failure> {
+    let mut suggestions = Vec::new();
+    for row in query.query(KEYS, &[]).await? {
+        let known: String = row.try_get(0)?;
+        if strsim::osa_distance(text, &known) <= 2 {
+            suggestions.push(known);
+        }
+    }
+    Ok(Failure::NotFound {
+        kind: "key",
+        name: text.to_owned(),
+        suggestions,
     })
 }
 

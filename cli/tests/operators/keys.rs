@@ -94,6 +94,22 @@ async fn a_rotated_key_goes_on_for_its_overlap() {
     assert_eq!(ends(&key).1, sooner, "a key that ends sooner anyway is left to");
 }
 
+/// OPS-3: a random id is like another one only by mistake.
+#[tokio::test]
+async fn a_mistyped_key_id_is_told_and_another_one_is_not() {
+    let deployment = Deployment::new().await;
+    let key = deployment.small_world();
+    let mut mistyped = key.clone();
+    let last = mistyped.pop().unwrap();
+    mistyped.push(if last == 'A' { 'B' } else { 'A' });
+    deployment
+        .run(&["key", "revoke", &mistyped])
+        .failed(3, &format!("did you mean `{key}`?"));
+    deployment
+        .run(&["key", "revoke", "vip_test_NOBODY"])
+        .failed(3, "list them with: partner-api key list");
+}
+
 /// KEY-2: shown once, to who asked for it, and kept sealed.
 #[tokio::test]
 async fn a_secret_is_shown_once_and_stands_nowhere_else() {
