@@ -85,7 +85,10 @@ impl Context {
     /// When there is none in time.
     pub async fn reader(&self, caller: &Caller) -> Result<Reader, DbError> {
         let WaitedFor { pool, standbys, .. } = &self.0.waited_for;
-        Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline()).await
+        let began = Instant::now();
+        let taken = Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline()).await;
+        self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
+        taken
     }
 
     /// Records the package of the caller's request, or applies it: see [`Recorder::submit`].

@@ -165,6 +165,9 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         ("admission", parts.admission_pool.clone()),
         ("recorder", parts.recorder_pool.clone()),
     ];
+    if let Some(standbys) = &parts.standbys {
+        pools.push(("standbys", standbys.pool()));
+    }
     let request_log_days = parts.request_log.as_ref().map(|(_, days)| *days);
     let request_log = match parts.request_log {
         Some((pool, days)) => {

@@ -65,6 +65,7 @@ mod faults {
 }
 #[path = "../observability"]
 mod observability {
+    mod alerts;
     mod metrics;
     mod page;
     mod ready;
