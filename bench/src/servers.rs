@@ -72,7 +72,7 @@ impl Server {
                 "json",
             ])
             .args(["--log-level", setup.log_level, "--request-log", setup.request_log])
-            .args(["--listen", &address.to_string()])
+            .args(["--listen", &address.to_string(), "--internal-listen", "127.0.0.1:0"])
             .arg("--storage-dir")
             .arg(setup.storage)
             .env("PARTNER_API_DATABASE_URL", setup.url)

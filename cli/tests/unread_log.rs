@@ -43,7 +43,7 @@ impl Serving {
         drop(free);
         let mut process = Command::new(env!("CARGO_BIN_EXE_partner-api"))
             .args(["serve", "--ip-limit", "0", "--log-format", "json"])
-            .args(["--listen", &address.to_string()])
+            .args(["--listen", &address.to_string(), "--internal-listen", "off"])
             .arg("--data-dir")
             .arg(folder.path())
             .env("PARTNER_API_MASTER_KEY", "5a".repeat(32))

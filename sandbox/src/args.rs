@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use partner_api::config::{Config, ConfigError, Layer, MasterKeySource};
+use partner_api::config::{Config, ConfigError, Layer, MasterKeySource, MaybeListen};
 
 /// What the help says at its end.
 pub const EXAMPLES: &str = "\
@@ -53,6 +53,8 @@ impl SandboxArgs {
     pub fn config_in(&self, environment: Layer) -> Result<Config, ConfigError> {
         let flags = Layer {
             listen: Some(self.listen()),
+            // Two sandboxes may run side by side.
+            internal_listen: Some(MaybeListen::Off),
             data_dir: Some(self.data_dir.clone()),
             ip_limit: Some(self.ip_limit),
             ..Layer::default()

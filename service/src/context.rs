@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
@@ -11,7 +12,8 @@ use crate::db::connection::Connection;
 use crate::db::measurements::Package;
 use crate::db::standby::{Reader, Standbys};
 use crate::front_door::{Caller, FrontDoor};
-use crate::recorder::{Outcome, RecordError, Recorder};
+use crate::observability::Instruments;
+use crate::recorder::{Outcome, RecordError, Recorder, UnderWay};
 use crate::secrets::Derived;
 use crate::storage::Storage;
 
@@ -44,6 +46,8 @@ pub struct WaitedFor {
 
 /// What requests share beside it.
 pub struct State {
+    /// What is measured on the way.
+    pub instruments: Instruments,
     /// Photos and PDFs.
     pub storage: Storage,
     /// The address under which partners reach the service, without a slash at its end.
@@ -69,7 +73,10 @@ impl Context {
     /// # Errors
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
-        Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline()).await
+        let began = Instant::now();
+        let taken = Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline()).await;
+        self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
+        taken
     }
 
     /// The same for what only reads, and may be behind by as much as the configuration allows (`read_max_lag`).
@@ -78,7 +85,10 @@ impl Context {
     /// When there is none in time.
     pub async fn reader(&self, caller: &Caller) -> Result<Reader, DbError> {
         let WaitedFor { pool, standbys, .. } = &self.0.waited_for;
-        Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline()).await
+        let began = Instant::now();
+        let taken = Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline()).await;
+        self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
+        taken
     }
 
     /// Records the package of the caller's request, or applies it: see [`Recorder::submit`].
@@ -87,6 +97,13 @@ impl Context {
     /// When it is not known what became of it, at the request's deadline at the latest.
     pub async fn record(&self, caller: &Caller, package: Package) -> Result<Outcome, RecordError> {
         self.0.waited_for.recorder.submit(package, caller.deadline()).await
+    }
+}
+
+impl Context {
+    /// What of measurements is under way.
+    pub fn measurements_under_way(&self) -> UnderWay {
+        self.0.waited_for.recorder.under_way()
     }
 }
 

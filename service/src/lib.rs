@@ -17,6 +17,7 @@ pub mod front_door;
 pub mod generated;
 pub mod listener;
 pub mod logging;
+pub mod observability;
 pub mod publishing;
 pub mod recorder;
 pub mod replicas;

@@ -7,7 +7,7 @@
 use std::backtrace::Backtrace;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::panic;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use thiserror::Error;
 use tracing::level_filters::LevelFilter;
@@ -21,6 +21,14 @@ const WAITING_LINES: usize = 8_192;
 
 /// Libraries that say at `info` what is our own business; a level given for them wins.
 const QUIET: &str = "refinery_core=warn,tokio_postgres=warn";
+
+/// Counts the lines that found no room; a process has one log.
+static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// How many lines of the process's log were dropped so far, because nobody read it for too long.
+pub fn dropped_lines() -> usize {
+    DROPPED.get().map_or(0, ErrorCounter::dropped_lines)
+}
 
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize, serde::Serialize)]
@@ -64,19 +72,18 @@ pub fn init(level: &str, format: LogFormat) -> Result<Log, LoggingError> {
         format,
         terminal: io::stderr().is_terminal(),
     };
-    let dropped = Arc::<OnceLock<ErrorCounter>>::default();
     let (lines, writer) = NonBlockingBuilder::default()
         .buffered_lines_limit(WAITING_LINES)
         .thread_name("log")
         .finish(Sink {
             buffer: BufWriter::new(io::stderr()),
             looks,
-            dropped: dropped.clone(),
             told: 0,
         });
-    // Nothing was written before, so nothing was dropped.
-    let _ = dropped.set(lines.error_counter());
+    let counter = lines.error_counter();
     Registry::default().with(looks.layer(lines)).with(filter).try_init()?;
+    // It is the first one, or there would have been an error.
+    let _ = DROPPED.set(counter);
     log_panics();
     Ok(Log { _writer: writer })
 }
@@ -96,7 +103,6 @@ fn log_panics() {
 struct Sink {
     buffer: BufWriter<Stderr>,
     looks: Looks,
-    dropped: Arc<OnceLock<ErrorCounter>>,
     /// How many of the dropped lines the log knows of.
     told: usize,
 }
@@ -104,7 +110,7 @@ struct Sink {
 impl Sink {
     /// Writes how many lines were dropped since it was told last. A line like the others, past their buffer.
     fn tell(&mut self) -> io::Result<()> {
-        let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
+        let dropped = dropped_lines();
         let lines = dropped.saturating_sub(self.told);
         if lines == 0 {
             return Ok(());

@@ -10,6 +10,7 @@ use partner_api_signing::Environment;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::admission::Lately;
 use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::secrets::MasterKey;
@@ -75,8 +76,14 @@ pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
         .collect()
 }
 
-/// What a replica says of itself, for ever.
-pub(crate) async fn keep_seen(pool: Pool, address: SocketAddr, environment: Environment, master_key: MasterKey) {
+/// What a replica says of itself, for ever. Where the database takes it, `lately` is told.
+pub(crate) async fn keep_seen(
+    pool: Pool,
+    address: SocketAddr,
+    environment: Environment,
+    master_key: MasterKey,
+    lately: Lately,
+) {
     let id = Uuid::now_v7();
     let host =
         nix::unistd::gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -92,7 +99,10 @@ pub(crate) async fn keep_seen(pool: Pool, address: SocketAddr, environment: Envi
             connection.execute(FORGET, &[]).await
         };
         match seen.await {
-            Ok(_) => failing = false,
+            Ok(_) => {
+                failing = false;
+                lately.wrote();
+            }
             Err(error) if !failing => {
                 failing = true;
                 tracing::warn!(%error, "this replica cannot write that it is there");

@@ -9,7 +9,7 @@ use partner_api_signing::Environment;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
-use crate::admission::{Admission, nonces};
+use crate::admission::{Admission, Meter, nonces};
 use crate::context::{Context, State, WaitedFor};
 use crate::db::DbError;
 use crate::db::standby::Standbys;
@@ -17,6 +17,7 @@ use crate::directory::{self, Directory};
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
 use crate::listener::{Limits, Listener, Running};
+use crate::observability::{self, Instruments, Internal, Watched};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::Recorder;
@@ -35,6 +36,8 @@ pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + S
 pub struct ServerParts {
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Where `/live`, `/ready` and `/metrics` are read; none leaves them out.
+    pub internal_listen: Option<SocketAddr>,
     /// The address under which partners reach it; `None` is `http://` and where it listens.
     pub public_url: Option<String>,
     /// The deployment's environment.
@@ -85,6 +88,17 @@ pub enum StartError {
         /// Why not.
         reason: std::io::Error,
     },
+    /// The internal address cannot be listened on.
+    #[error(
+        "cannot listen on {address} for /live, /ready and /metrics: {reason}; give another address with --internal-listen, or \
+         `off`"
+    )]
+    InternalListen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        reason: std::io::Error,
+    },
     /// The document does not convert to JSON.
     #[error("the published document is not YAML: {0}")]
     Document(String),
@@ -94,6 +108,8 @@ pub enum StartError {
 pub struct RunningServer {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where `/live`, `/ready` and `/metrics` are read.
+    pub internal_address: Option<SocketAddr>,
     /// The address under which partners reach it.
     pub public_url: String,
     /// The state that its requests share.
@@ -101,6 +117,7 @@ pub struct RunningServer {
     /// What it keeps of requests.
     pub request_log: RequestLog,
     server: Running,
+    internal: Option<Internal>,
     background: JoinSet<()>,
     #[cfg(feature = "render")]
     renderers: Renderers,
@@ -111,6 +128,8 @@ pub struct RunningServer {
 /// # Errors
 /// When the database does not answer, or the address is taken.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
+    // Before anything else: it is the one that somebody else may have.
+    let internal = parts.internal_listen.map(bind_internal).transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
     let directory = Directory::load(
         &parts.admission_pool,
@@ -139,9 +158,22 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         body_timeout: parts.body_timeout,
         request_timeout: parts.request_timeout,
     };
-    let admission = Admission::start(parts.admission_pool.clone());
+    let meter = Meter::default();
+    let admission = Admission::start(parts.admission_pool.clone(), meter.clone());
+    let mut pools = vec![
+        ("requests", parts.pool.clone()),
+        ("admission", parts.admission_pool.clone()),
+        ("recorder", parts.recorder_pool.clone()),
+    ];
+    if let Some(standbys) = &parts.standbys {
+        pools.push(("standbys", standbys.pool()));
+    }
+    let request_log_days = parts.request_log.as_ref().map(|(_, days)| *days);
     let request_log = match parts.request_log {
-        Some((pool, days)) => RequestLog::start(pool, days),
+        Some((pool, days)) => {
+            pools.push(("request_log", pool.clone()));
+            RequestLog::start(pool, days)
+        }
         None => RequestLog::off(),
     };
     let front_door = FrontDoor::new(
@@ -159,6 +191,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         recorder: Recorder::start(parts.recorder_pool),
     };
     let state = State {
+        instruments: Instruments::default(),
         storage: (parts.storage)(&public_url)?,
         public_url: public_url.clone(),
         environment: parts.environment,
@@ -170,6 +203,20 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let shared = context.clone();
     let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
     let mut background = JoinSet::new();
+    let internal = internal.map(|listener| {
+        let watched = Watched {
+            environment: parts.environment,
+            pools,
+            context: context.clone(),
+            directory: directory.clone(),
+            meter: meter.clone(),
+            request_log: request_log.clone(),
+            connections: server.watch(),
+        };
+        let (internal, sampling) = observability::start(listener, watched, parts.pool.clone(), request_log_days);
+        background.spawn(sampling);
+        internal
+    });
     background.spawn(directory.keep_fresh(parts.admission_pool.clone(), parts.database, directory::POLL));
     if let Some(standbys) = parts.standbys {
         background.spawn(standbys.watch(parts.admission_pool.clone()));
@@ -179,20 +226,27 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         server.address,
         parts.environment,
         parts.master_key,
+        meter.lately().clone(),
     ));
     background.spawn(nonces::PARTITIONS.keep(parts.admission_pool, nonces::MAINTENANCE));
     #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &parts.pool, &context.storage);
     Ok(RunningServer {
         address: server.address,
+        internal_address: internal.as_ref().map(Internal::address),
         public_url,
         context,
         request_log,
         server,
+        internal,
         background,
         #[cfg(feature = "render")]
         renderers,
     })
+}
+
+fn bind_internal(address: SocketAddr) -> Result<Listener, StartError> {
+    Listener::bind(address, observability::limits()).map_err(|reason| StartError::InternalListen { address, reason })
 }
 
 impl RunningServer {
@@ -200,6 +254,10 @@ impl RunningServer {
     /// the request log is written by then, too, or within the first moment after.
     pub async fn stop(mut self, deadline: Duration) -> bool {
         let began = Instant::now();
+        // Before connections are turned away, so that a proxy that looks finds out by then.
+        if let Some(internal) = &self.internal {
+            internal.not_ready_any_more();
+        }
         self.background.abort_all();
         #[cfg(feature = "render")]
         let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
@@ -210,6 +268,9 @@ impl RunningServer {
         }
         let left = deadline.saturating_sub(began.elapsed()).max(LAST_ENTRIES);
         self.request_log.stop(left).await;
+        if let Some(internal) = self.internal {
+            internal.stop().await;
+        }
         all
     }
 }

@@ -312,6 +312,7 @@ pub async fn serve(
     let for_storage = config.clone();
     let parts = ServerParts {
         listen: config.listen,
+        internal_listen: config.internal_listen.address(),
         public_url: config.public_url.clone(),
         environment: config.environment,
         pool: database.pool.clone(),
@@ -335,6 +336,7 @@ pub async fn serve(
     let running = start(parts).await?;
     tracing::info!(
         address = %running.address,
+        internal_address = running.internal_address.map(tracing::field::display),
         public_url = running.public_url,
         environment = match config.environment { Environment::Test => "test", Environment::Live => "live" },
         renderers = config.renderers,

@@ -45,6 +45,8 @@ class Service:
             "serve",
             "--listen",
             f"127.0.0.1:{self.door.port}",
+            "--internal-listen",
+            "127.0.0.1:0",
             "--trusted-proxies",
             "127.0.0.1/32",
         ]

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
-use http_body_util::BodyExt;
+use http::StatusCode;
+use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
@@ -19,7 +20,7 @@ use partner_api::storage::Storage;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
 use partner_api_signing::Environment;
 use serde_json::Value;
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::answer::Answer;
 use crate::cluster::{self, Database};
@@ -46,6 +47,8 @@ pub struct Options {
     pub request_log_days: u32,
     /// Where reads go that may be a little behind.
     pub standbys: Option<Arc<Standbys>>,
+    /// Where `/live`, `/ready` and `/metrics` are read.
+    pub internal_listen: Option<SocketAddr>,
 }
 
 impl Default for Options {
@@ -60,6 +63,7 @@ impl Default for Options {
             master_key: fixture::master_key(),
             request_log_days: 90,
             standbys: None,
+            internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
         }
     }
 }
@@ -127,6 +131,7 @@ impl Service {
         let pool = pool::pool(config.clone(), &few(6)).unwrap();
         let parts = ServerParts {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+            internal_listen: options.internal_listen,
             public_url: None,
             environment: options.environment,
             pool: pool.clone(),
@@ -266,6 +271,16 @@ impl Service {
         self.running.request_log.stats()
     }
 
+    /// Asks the internal listener, over a connection of its own.
+    pub async fn internal(&self, path: &str) -> (StatusCode, String) {
+        internal(self.internal_address(), path).await
+    }
+
+    /// Where `/live`, `/ready` and `/metrics` are read.
+    pub fn internal_address(&self) -> SocketAddr {
+        self.running.internal_address.expect("an internal listener")
+    }
+
     /// Stops it in order, as a signal would; its database stays while another replica has it.
     ///
     /// # Panics
@@ -329,6 +344,22 @@ impl Service {
             .unwrap_or_else(|error| panic!("{query}: {error:?}"))
             .get(0)
     }
+}
+
+/// Asks an internal listener, over a connection of its own; returns the status and the text.
+pub async fn internal(address: SocketAddr, path: &str) -> (StatusCode, String) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::get(path)
+        .header("host", address.to_string())
+        .body(Empty::<bytes::Bytes>::new())
+        .unwrap();
+    let (head, body) = sender.send_request(request).await.unwrap().into_parts();
+    let text = body.collect().await.unwrap().to_bytes();
+    (head.status, String::from_utf8(text.into()).unwrap())
 }
 
 fn new_folder() -> Arc<tempfile::TempDir> {

@@ -94,6 +94,8 @@ impl Deployment {
             .env("PATH", path)
             .env("PARTNER_API_DATABASE_URL", cluster::url(&self.config))
             .env("PARTNER_API_MASTER_KEY_FILE", self.folder.path().join("master.key"))
+            // Several serve at the same time.
+            .env("PARTNER_API_INTERNAL_LISTEN", "127.0.0.1:0")
             .env_remove("SUDO_USER")
             .current_dir(self.folder.path())
     }

@@ -82,7 +82,7 @@ class Replica:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PARTNER_API_")}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [program, "serve", "--listen", "127.0.0.1:0", "--renderers", "0"],
+                [program, "serve", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0", "--renderers", "0"],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**inherited, **variables},

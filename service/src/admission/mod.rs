@@ -5,6 +5,7 @@
 //! waited for, so nobody can make another's admission wait. A request that fails after its admission has burnt a nonce,
 //! which costs a retry nothing: it carries a new one anyway.
 
+mod meter;
 pub mod nonces;
 mod windows;
 
@@ -19,6 +20,8 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
+
+pub use self::meter::{Lately, Meter};
 
 use self::nonces::{BUCKET, Digest, MARGIN, NonceMemory};
 use self::windows::{Entered, QueuePlace, Windows};
@@ -178,10 +181,11 @@ pub struct Admission {
 
 impl Admission {
     /// Starts admitting through `pool`, which should be this one's own: a read must not wait behind writes to be let in.
-    pub fn start(pool: Pool) -> Self {
+    /// What becomes of batches, `meter` is told.
+    pub fn start(pool: Pool, meter: Meter) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let windows = Arc::new(Windows::default());
-        tokio::spawn(run(pool, waiting, windows.clone()));
+        tokio::spawn(run(pool, waiting, windows.clone(), meter));
         Admission {
             memory: NonceMemory::default(),
             windows,
@@ -238,6 +242,11 @@ impl Admission {
         }
     }
 
+    /// Requests that wait for a batch, those included that are recorded behind their answers.
+    pub fn waiting(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+
     fn record_behind(&self, key: &Key, digest: Digest) {
         let behind = self.windows.place(&key.id, SHARE).map(|place| WaitingRequest {
             key_id: key.id.clone(),
@@ -256,7 +265,7 @@ impl Admission {
 }
 
 /// Sends batch after batch until the last [`Admission`] is gone.
-async fn run(pool: Pool, mut queue: mpsc::Receiver<WaitingRequest>, windows: Arc<Windows>) {
+async fn run(pool: Pool, mut queue: mpsc::Receiver<WaitingRequest>, windows: Arc<Windows>, meter: Meter) {
     let mut requests = Vec::new();
     while queue.recv_many(&mut requests, LARGEST_BATCH).await > 0 {
         let mut batch = std::mem::take(&mut requests);
@@ -264,43 +273,55 @@ async fn run(pool: Pool, mut queue: mpsc::Receiver<WaitingRequest>, windows: Arc
         if batch.is_empty() {
             continue;
         }
+        let (size, began) = (batch.len(), Instant::now());
         let work = async {
             match admit_batch(&pool, &batch).await {
-                Ok(keys) => answer(batch, keys, &windows, None),
+                Ok(keys) => {
+                    answer(batch, keys, &windows, None);
+                    true
+                }
                 Err(error) => try_in_halves(&pool, batch, error, &windows).await,
             }
         };
         // Without this task nobody would ever be admitted again.
-        if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+        let any = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(
                 "admitting a batch panicked; its callers are answered 503, and the panic is in the log before this line"
             );
-        }
+            false
+        });
+        meter.batch(size, began.elapsed(), any);
     }
 }
 
-/// A batch that failed, once more: what keeps one request from being admitted must not keep all of them out.
-async fn try_in_halves(pool: &Pool, mut batch: Vec<WaitingRequest>, error: DbError, windows: &Windows) {
+/// A batch that failed, once more: what keeps one request from being admitted must not keep all of them out. Returns whether
+/// the database took any of it.
+async fn try_in_halves(pool: &Pool, mut batch: Vec<WaitingRequest>, error: DbError, windows: &Windows) -> bool {
     tracing::warn!(%error, requests = batch.len(), "a batch could not be admitted; it is tried once more, in halves");
     let second = batch.split_off(batch.len() / 2);
     let before = Arc::new(error);
     let half = async |mut half: Vec<WaitingRequest>| {
         half.retain(|request| !request.is_abandoned());
         if half.is_empty() {
-            return;
+            return false;
         }
         match admit_batch(pool, &half).await {
-            Ok(keys) => answer(half, keys, windows, Some(&before)),
+            Ok(keys) => {
+                answer(half, keys, windows, Some(&before));
+                true
+            }
             Err(error) => {
                 tracing::warn!(%error, requests = half.len(), "requests could not be admitted");
                 let error = Arc::new(error);
                 for request in half {
                     request.reply(Err(AdmissionError::Db(error.clone())));
                 }
+                false
             }
         }
     };
-    futures::join!(half(batch), half(second));
+    let (first, second) = futures::join!(half(batch), half(second));
+    first || second
 }
 
 /// What a batch did to a key: how many of its requests were admitted, and which.
@@ -402,7 +423,7 @@ mod tests {
         };
         assert!(queue.try_send(abandoned).is_ok());
         drop((outcome, queue));
-        run(pool, waiting, windows).await;
+        run(pool, waiting, windows, Meter::default()).await;
         assert!(
             database.accept().now_or_never().is_none(),
             "it was asked of the database"

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use partner_api_signing::Environment;
 use serde::Deserialize;
 
-use super::{ConfigError, Hidden, Span, Switch};
+use super::{ConfigError, Hidden, MaybeListen, Span, Switch};
 use crate::{logging::LogFormat, secrets::MASTER_KEY_VARIABLE};
 
 /// What stands before an option's name in the environment.
@@ -22,6 +22,11 @@ pub struct Layer {
     /// Address and port to listen on; port 0 takes a free one [env: PARTNER_API_LISTEN] [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Service")]
     pub listen: Option<SocketAddr>,
+    /// Address and port for /live, /ready and /metrics, in plain text and for whoever reaches it: an address that only the
+    /// operator's machines do; port 0 takes a free one, off has none [env: PARTNER_API_INTERNAL_LISTEN]
+    /// [default: 127.0.0.1:9464]
+    #[arg(long, value_name = "ADDRESS:PORT|off", help_heading = "Service")]
+    pub internal_listen: Option<MaybeListen>,
     /// URL under which partners reach the service; links to files begin with it [env: PARTNER_API_PUBLIC_URL]
     /// [default: http://, and the address listened on]
     #[arg(long, value_name = "URL", help_heading = "Service")]
@@ -214,6 +219,7 @@ impl Layer {
     pub fn over(self, under: Self) -> Self {
         Self {
             listen: self.listen.or(under.listen),
+            internal_listen: self.internal_listen.or(under.internal_listen),
             public_url: self.public_url.or(under.public_url),
             environment: self.environment.or(under.environment),
             key_prefix: self.key_prefix.or(under.key_prefix),

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs, io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
 };
 
@@ -20,7 +20,7 @@ mod types;
 
 pub use args::ServeArgs;
 pub use layer::Layer;
-pub use types::{Hidden, Span, Switch};
+pub use types::{Hidden, MaybeListen, Span, Switch};
 
 use crate::{
     db::pool::{self, PoolSettings},
@@ -34,6 +34,8 @@ use crate::{
 const CONFIG_VARIABLE: &str = "PARTNER_API_CONFIG";
 /// The largest pool: beyond it, Postgres itself is the bottleneck.
 const LARGEST_POOL: usize = 1000;
+/// Where metrics and readiness are read, unless told.
+const INTERNAL_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 /// Reports that are rendered at the same time, unless told.
 const RENDERERS: usize = if cfg!(feature = "render") { 1 } else { 0 };
 
@@ -136,6 +138,8 @@ pub enum MasterKeySource {
 pub struct Config {
     /// The address to listen on.
     pub listen: SocketAddr,
+    /// Where metrics and readiness are read.
+    pub internal_listen: MaybeListen,
     /// The URL under which partners reach the service, without a slash at its end; none: the address listened on.
     pub public_url: Option<String>,
     /// The deployment's environment.
@@ -228,6 +232,7 @@ impl Config {
         let data_dir = all.data_dir.clone().unwrap_or_else(|| "data".into());
         let config = Self {
             listen: all.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
+            internal_listen: all.internal_listen.unwrap_or(MaybeListen::At(INTERNAL_LISTEN)),
             public_url: all.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
             environment: all.environment.unwrap_or(Environment::Test),
             key_prefix: all.key_prefix.clone().unwrap_or_else(|| "vip".to_owned()),

@@ -41,6 +41,7 @@ fn error(flags: Layer, environment: Layer, file: Layer) -> String {
 fn defaults_are_as_documented() {
     let config = Config::resolve(none(), none(), none()).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(serde_json::to_value(config.internal_listen).unwrap(), "127.0.0.1:9464");
     assert_eq!(config.public_url, None);
     assert_eq!(config.environment, Environment::Test);
     assert_eq!(config.key_prefix, "vip");
@@ -91,6 +92,7 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
 fn every_option_is_understood_in_all_three_layers() {
     let text = r#"
         listen = "[::1]:9000"
+        internal_listen = "off"
         public_url = "https://api.example.org/"
         environment = "live"
         key_prefix = "abc"
@@ -231,6 +233,10 @@ fn an_unknown_key_in_the_file_is_named_with_its_line_and_the_known_ones() {
 fn a_bad_value_in_the_file_is_told_without_showing_other_lines() {
     for (text, part) in [
         ("listen = 'nowhere'", "line 1: invalid socket address"),
+        (
+            "internal_listen = 'on'",
+            "line 1: invalid socket address syntax; write an address",
+        ),
         ("\nbody_timeout = '0s'", "line 2: must be longer than 0"),
         ("body_timeout = 'soon'", "write a length of time as"),
         ("environment = 'staging'", "`test` or `live`"),

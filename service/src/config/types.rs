@@ -1,6 +1,6 @@
 //! The types of single options.
 
-use std::{fmt, ops::Deref, str::FromStr, time::Duration};
+use std::{fmt, net::SocketAddr, ops::Deref, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use zeroize::Zeroizing;
@@ -75,6 +75,55 @@ pub enum Switch {
     On,
     /// It is not.
     Off,
+}
+
+/// Where something listens that can be left out, written as `127.0.0.1:9464` or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaybeListen {
+    /// At an address; port 0 takes a free one.
+    At(SocketAddr),
+    /// Nowhere.
+    Off,
+}
+
+impl MaybeListen {
+    /// The address, where there is one.
+    #[must_use]
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::At(address) => Some(address),
+            Self::Off => None,
+        }
+    }
+}
+
+impl FromStr for MaybeListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            text => text
+                .parse()
+                .map(Self::At)
+                .map_err(|error| format!("{error}; write an address and a port as 127.0.0.1:9464, or off")),
+        }
+    }
+}
+
+impl Serialize for MaybeListen {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::At(address) => serializer.collect_str(address),
+            Self::Off => serializer.serialize_str("off"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MaybeListen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// Text that no log, error or process listing shows: wiped from memory after use, redacted when printed.

@@ -71,6 +71,11 @@ pub struct Standbys {
 }
 
 impl Standbys {
+    /// Connections to them, to be looked at.
+    pub fn pool(&self) -> Pool {
+        self.pool.clone()
+    }
+
     /// Standbys that are reached through `pool` and asked only while they are behind by at most `lag`. Until
     /// [`watch`](Self::watch) has looked at one, none is.
     pub fn new(pool: Pool, lag: Duration) -> Arc<Self> {

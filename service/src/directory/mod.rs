@@ -202,6 +202,11 @@ impl Directory {
         self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
+    /// How many keys are in force, those included that have expired since they were loaded.
+    pub fn keys(&self) -> usize {
+        self.snapshot.load().keys.usable.len()
+    }
+
     /// Loads again if something changed since; returns whether it did.
     ///
     /// # Errors

@@ -32,6 +32,11 @@ struct Held {
 }
 
 impl BodyBudget {
+    /// Bytes that are held now.
+    pub(super) fn held(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).in_all
+    }
+
     /// A hold of nothing yet, for a body from this address.
     pub(super) fn hold(&self, address: IpAddr) -> Hold {
         Hold {

@@ -75,7 +75,24 @@ pub struct FrontDoor {
     log: RequestLog,
 }
 
+/// What a front door holds in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Requests that wait for admission.
+    pub admission_waiting: usize,
+    /// Bytes of bodies that nobody has proved to be theirs.
+    pub unverified_bytes: usize,
+}
+
 impl FrontDoor {
+    /// What it holds now.
+    pub fn held(&self) -> Held {
+        Held {
+            admission_waiting: self.admission.waiting(),
+            unverified_bytes: self.body_budget.held(),
+        }
+    }
+
     /// Puts the front door together.
     pub fn new(
         settings: Settings,
@@ -141,6 +158,7 @@ pub async fn answer(context: Context, peer: SocketAddr, request: http::Request<R
     let response = answer::finished(response, &seen);
     let record = record::of(seen, &response, error);
     record::say(&record);
+    context.instruments.answered(&record);
     door.log.push(record);
     response
 }

@@ -42,7 +42,7 @@ use tokio_util::task::TaskTracker;
 pub use counts::Tally;
 pub use limits::Limits;
 pub use request::RequestBody;
-pub use running::Running;
+pub use running::{Running, Watch};
 
 use counts::{Counts, Event};
 use descriptors::Descriptors;

@@ -58,11 +58,32 @@ where
     }
 }
 
+/// Tells what a listener has done.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// As [`Running::tally`].
+    pub fn tally(&self) -> Tally {
+        self.0.tally()
+    }
+}
+
+impl Shared {
+    fn tally(&self) -> Tally {
+        self.counts.tally(self.seats.count(), self.detached.load(Acquire))
+    }
+}
+
 impl Running {
     /// What is, and what has happened since the start.
     pub fn tally(&self) -> Tally {
-        let detached = self.shared.detached.load(Acquire);
-        self.shared.counts.tally(self.shared.seats.count(), detached)
+        self.shared.tally()
+    }
+
+    /// Tells the tally for as long as it is kept, and keeps nothing at work.
+    pub fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
     }
 
     /// Takes no more connections and no more requests, closes what is idle, and lets requests under way finish until

@@ -53,6 +53,13 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// Bytes that are under way, with what packages take beside their own.
+    pub fn taken(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).whole
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         let mut taken = self.budget.0.lock().unwrap_or_else(PoisonError::into_inner);

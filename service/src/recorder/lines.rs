@@ -144,6 +144,11 @@ impl Lines {
         }
     }
 
+    /// How many reports have a line.
+    pub fn len(&self) -> usize {
+        self.with(|state| state.lines.len())
+    }
+
     /// Adds a package to the line of its report.
     pub fn add(&self, target: Target, waiting: WaitingPackage) {
         let report = target.inspection_id;

@@ -189,6 +189,28 @@ impl Recorder {
     }
 }
 
+/// What a recorder has in memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnderWay {
+    /// Packages that no statement has looked at yet.
+    pub queued: usize,
+    /// Open reports with packages that are being applied.
+    pub reports: usize,
+    /// Bytes of all packages that are not answered yet.
+    pub bytes: usize,
+}
+
+impl Recorder {
+    /// What is under way.
+    pub fn under_way(&self) -> UnderWay {
+        UnderWay {
+            queued: self.shared.queue.len(),
+            reports: self.shared.lines.len(),
+            bytes: self.budget.taken(),
+        }
+    }
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.queue.close();

@@ -50,6 +50,11 @@ impl Queue {
         self.arrived.notify_one();
     }
 
+    /// How many packages wait.
+    pub fn len(&self) -> usize {
+        self.with(|state| state.turns.len())
+    }
+
     /// Lets [`Queue::is_filled`] end when nothing waits any more.
     pub fn close(&self) {
         self.with(|state| state.is_closed = true);

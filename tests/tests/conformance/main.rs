@@ -63,6 +63,13 @@ mod faults {
     mod standbys;
     mod withdrawn_access;
 }
+#[path = "../observability"]
+mod observability {
+    mod alerts;
+    mod metrics;
+    mod page;
+    mod ready;
+}
 #[path = "../request_log"]
 mod request_log {
     mod faults;

@@ -229,6 +229,7 @@ async fn serve(place: &Place) -> RunningServer {
     let storage = place.storage.clone();
     let parts = ServerParts {
         listen: ([127, 0, 0, 1], 0).into(),
+        internal_listen: None,
         public_url: None,
         environment: partner_api_signing::Environment::Test,
         pool: place.pool.clone(),

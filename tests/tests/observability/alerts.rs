@@ -1,0 +1,196 @@
+//! The alert rules and the dashboard in `deploy/observability`, held against a running service.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use partner_api_tests::{ALPHA, Request, Service};
+use promql_parser::label::{MatchOp, Matcher};
+use promql_parser::parser::{self, Expr, LabelModifier, VectorSelector};
+use serde_json::Value;
+
+use super::page::{Page, Sample};
+use crate::measurements::state::package;
+
+/// Labels that Prometheus gives to whatever it scrapes, and that it has of its own.
+const OF_TARGETS: [&str; 2] = ["instance", "job"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/observability")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(folder().join(name)).unwrap()
+}
+
+fn rules() -> Vec<Value> {
+    let file: Value = serde_yaml::from_str(&read("alerts.yml")).unwrap();
+    file["groups"][0]["rules"].as_array().unwrap().clone()
+}
+
+/// Every `expr` in a document, however deep.
+fn expressions(document: &Value, found: &mut Vec<String>) {
+    match document {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value.as_str() {
+                    // What Grafana fills in stands for a time.
+                    Some(text) if name == "expr" => found.push(text.replace("$__rate_interval", "1m")),
+                    _ => expressions(value, found),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| expressions(value, found)),
+        _ => {}
+    }
+}
+
+/// The selectors of an expression, and the labels that it groups by.
+fn walk(expression: &Expr, selectors: &mut Vec<VectorSelector>, labels: &mut BTreeSet<String>) {
+    match expression {
+        Expr::Aggregate(aggregate) => {
+            if let Some(LabelModifier::Include(by)) = &aggregate.modifier {
+                labels.extend(by.labels.iter().cloned());
+            }
+            walk(&aggregate.expr, selectors, labels);
+        }
+        Expr::Binary(binary) => {
+            walk(&binary.lhs, selectors, labels);
+            walk(&binary.rhs, selectors, labels);
+        }
+        Expr::Unary(unary) => walk(&unary.expr, selectors, labels),
+        Expr::Paren(inner) => walk(&inner.expr, selectors, labels),
+        Expr::Subquery(inner) => walk(&inner.expr, selectors, labels),
+        Expr::Call(call) => call
+            .args
+            .args
+            .iter()
+            .for_each(|argument| walk(argument, selectors, labels)),
+        Expr::VectorSelector(selector) => selectors.push(selector.clone()),
+        Expr::MatrixSelector(matrix) => selectors.push(matrix.vs.clone()),
+        Expr::NumberLiteral(_) | Expr::StringLiteral(_) => {}
+        Expr::Extension(_) => panic!("an extension"),
+    }
+}
+
+/// What an expression names and the page has not.
+fn missing(expression: &str, page: &Page) -> Vec<String> {
+    let parsed = parser::parse(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+    let (mut selectors, mut grouped) = (Vec::new(), BTreeSet::new());
+    walk(&parsed, &mut selectors, &mut grouped);
+    assert!(!selectors.is_empty(), "{expression}");
+    let mut missing = Vec::new();
+    let mut there: BTreeSet<&str> = OF_TARGETS.into();
+    for selector in &selectors {
+        let name = selector.name.as_deref().unwrap_or_default();
+        // Prometheus' own word on a target.
+        if name == "up" {
+            continue;
+        }
+        let samples: Vec<&Sample> = page.0.iter().filter(|sample| sample.name == name).collect();
+        if samples.is_empty() {
+            missing.push(format!("the metric {name}"));
+        }
+        there.extend(
+            samples
+                .iter()
+                .flat_map(|sample| sample.labels.keys().map(String::as_str)),
+        );
+        for Matcher { op, name: label, value } in &selector.matchers.matchers {
+            let fits = |sample: &&Sample| {
+                let found = sample.labels.get(label);
+                found.is_some_and(|found| *op != MatchOp::Equal || found == value)
+            };
+            if !OF_TARGETS.contains(&label.as_str()) && !samples.iter().any(fits) {
+                missing.push(format!("{label}={value:?} of {name}"));
+            }
+        }
+    }
+    missing.extend(grouped.iter().filter(|label| !there.contains(label.as_str())).cloned());
+    missing
+}
+
+/// OPS-6
+#[tokio::test]
+async fn every_metric_and_label_of_the_alerts_and_the_dashboard_is_there_after_a_few_requests() {
+    let service = Service::start().await;
+    service.get(&ALPHA, "/api/v1/partner/health").await.assert_status(200);
+    service
+        .get(&ALPHA, "/api/v1/partner/organizations")
+        .await
+        .assert_status(200);
+    service
+        .measure(&ALPHA, package("M-1", "06 NEW 001"))
+        .await
+        .assert_status(201);
+    service.send(Request::get("/nothing-here")).await.assert_status(404);
+    service
+        .within_five_seconds(async || Page::of(&service).await.count("partner_api_partitions_ahead", &[]) > 0.0)
+        .await;
+    let page = Page::of(&service).await;
+
+    let mut named = Vec::new();
+    expressions(&serde_yaml::from_str(&read("alerts.yml")).unwrap(), &mut named);
+    let alerts = named.len();
+    expressions(&serde_json::from_str(&read("dashboard.json")).unwrap(), &mut named);
+    assert!(alerts > 10 && named.len() > alerts + 10, "{alerts} of {}", named.len());
+    for expression in &named {
+        assert_eq!(missing(expression, &page), [""; 0], "{expression}");
+    }
+
+    // That it would be noticed.
+    for (wrong, told) in [
+        (
+            "rate(partner_api_request_total[5m])",
+            "the metric partner_api_request_total",
+        ),
+        (
+            "partner_api_ready_check{check=\"clock\"} == 0",
+            "check=\"clock\" of partner_api_ready_check",
+        ),
+        ("sum by (partner) (partner_api_requests_total)", "partner"),
+    ] {
+        assert_eq!(missing(wrong, &page), [told]);
+    }
+}
+
+#[test]
+fn every_alert_waits_says_whom_it_wakes_what_is_wrong_and_what_to_do_and_has_been_seen_to_fire() {
+    let tests: Value = serde_yaml::from_str(&read("alerts_test.yml")).unwrap();
+    let fired = tests.to_string();
+    for rule in rules() {
+        let name = rule["alert"].as_str().unwrap();
+        assert!(rule["for"].is_string(), "{name}");
+        assert!(
+            ["page", "ticket"].contains(&rule["labels"]["severity"].as_str().unwrap()),
+            "{name}"
+        );
+        for annotation in ["summary", "action"] {
+            let text = rule["annotations"][annotation].as_str().unwrap_or_default();
+            assert!(text.len() > 20, "{annotation} of {name}");
+        }
+        assert!(
+            fired.contains(&format!("alertname=\\\"{name}\\\"")),
+            "{name} is in no unit test of the rules"
+        );
+    }
+}
+
+#[test]
+fn promtool_finds_no_fault_with_the_rules_their_unit_tests_and_the_configuration() {
+    for arguments in [
+        ["check", "config", "prometheus.yml"],
+        ["check", "rules", "alerts.yml"],
+        ["test", "rules", "alerts_test.yml"],
+    ] {
+        let output = Command::new("promtool").args(arguments).current_dir(folder()).output();
+        let output = output.unwrap_or_else(|error| panic!("promtool: {error}; script/setup --tests installs it"));
+        let said = [output.stdout, output.stderr].concat();
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&said)
+        );
+    }
+}
