@@ -33,6 +33,8 @@ pub(crate) struct Fragments {
     also: &'static str,
     /// Conditions that must not hold, and what is said then: a field, `|`, and a word of [`told`](super::report).
     problems: &'static [(&'static str, &'static str)],
+    /// The order of new rows within a part: that of the indexes, whose pages are then met one after the other.
+    rows: &'static str,
     /// What belongs to a line, beside its row: for new ones, and for changed ones.
     inserts: &'static [&'static str],
     updates: &'static [&'static str],
@@ -100,6 +102,7 @@ const NOTHING: Fragments = Fragments {
     unique: &[],
     also: "",
     problems: &[],
+    rows: "s.line",
     inserts: &[],
     updates: &[],
     from: "",
@@ -188,6 +191,7 @@ static INSPECTIONS: Fragments = Fragments {
         ("r2.found > 1", "vehicle|several"),
         ("u.id <> {id}", "public_slug|taken"),
     ],
+    rows: "s.organization_id, s.branch_id, s.created_at",
     from: "inspections t JOIN organizations o ON o.id = t.organization_id JOIN branch_names b ON b.id = t.branch_id",
     order: "t.id",
     of_organization: "t.organization_id",
@@ -474,10 +478,11 @@ impl Kind {
         let columns: Vec<_> = stored.iter().map(|(column, _)| *column).collect();
         let values: Vec<_> = stored.iter().map(|(_, value)| value.as_str()).collect();
         let rows = format!(
-            "INSERT INTO {} ({}) SELECT {} FROM {LINES} AND NOT p.is_there ORDER BY s.line",
+            "INSERT INTO {} ({}) SELECT {} FROM {LINES} AND NOT p.is_there ORDER BY {}",
             self.table,
             columns.join(", "),
-            values.join(", ")
+            values.join(", "),
+            self.sql().rows
         );
         let more = self.sql().inserts.iter().map(|sql| of_lines(sql, "NOT p.is_there"));
         std::iter::once(rows).chain(more).collect()
