@@ -12,6 +12,7 @@ use partner_api::replicas;
 use partner_api::request_log;
 use partner_api::secrets::purpose;
 use partner_api::startup::CommandDatabase;
+use partner_api::tls;
 use serde::Serialize;
 
 use crate::connect::Connect;
@@ -47,6 +48,9 @@ Examples:
 /// nonces go by the database.
 const CLOCK_WARNS: TimeDelta = TimeDelta::seconds(2);
 const CLOCK_FAILS: TimeDelta = TimeDelta::seconds(60);
+
+/// How long before its end a certificate should have been renewed: that of 90 days is, 30 days before.
+const CERTIFICATE_WARNS: TimeDelta = TimeDelta::days(14);
 
 /// How long one look at the database may take.
 const BOUND: Duration = Duration::from_secs(10);
@@ -129,6 +133,7 @@ impl DoctorArgs {
         let mut checks = Checks::default();
         checks.ok("configuration", format!("environment {}", config.environment));
         master_key(&config, &mut checks);
+        certificate(&config, &mut checks);
         storage(&config, &mut checks).await;
         match CommandDatabase::open_as_it_is(&config).await {
             Ok(database) => {
@@ -162,6 +167,29 @@ fn master_key(config: &Config, checks: &mut Checks) {
             error.to_string(),
             "give serve and this command the same one",
         ),
+    }
+}
+
+fn certificate(config: &Config, checks: &mut Checks) {
+    const CHECK: &str = "certificate";
+    let Some(files) = &config.tls else {
+        checks.ok(CHECK, "none: HTTP without TLS");
+        return;
+    };
+    let validity = match tls::inspect(files) {
+        Ok(validity) => validity,
+        Err(error) => {
+            let next = "replicas that serve go on with the one before; none starts with these files";
+            checks.failed(CHECK, error.to_string(), next);
+            return;
+        }
+    };
+    let found = format!("its key fits, and it ends at {}", crate::when::at(validity.ends));
+    let next = "renew it: replicas take the new files up within seconds";
+    match validity.check() {
+        Err(error) => checks.failed(CHECK, error.to_string(), next),
+        Ok(()) if validity.ends - Utc::now() < CERTIFICATE_WARNS => checks.warning(CHECK, found, next),
+        Ok(()) => checks.ok(CHECK, found),
     }
 }
 

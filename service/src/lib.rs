@@ -27,3 +27,4 @@ pub mod secrets;
 pub mod server;
 pub mod startup;
 pub mod storage;
+pub mod tls;

@@ -25,6 +25,7 @@ use crate::replicas;
 use crate::request_log::RequestLog;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
+use crate::tls::{Tls, TlsError, TlsFiles};
 
 /// The time that the request log is given at a stop, even where requests took all that there was.
 const LAST_ENTRIES: Duration = Duration::from_secs(1);
@@ -38,8 +39,10 @@ pub struct ServerParts {
     pub listen: SocketAddr,
     /// Where `/live`, `/ready` and `/metrics` are read; none leaves them out.
     pub internal_listen: Option<SocketAddr>,
-    /// The address under which partners reach it; `None` is `http://` and where it listens.
+    /// The address under which partners reach it; `None` is `http://`, or `https://` with TLS, and where it listens.
     pub public_url: Option<String>,
+    /// The certificate for TLS and its key; `None` is HTTP without TLS.
+    pub tls: Option<TlsFiles>,
     /// The deployment's environment.
     pub environment: Environment,
     /// Connections for requests.
@@ -99,6 +102,9 @@ pub enum StartError {
         /// Why not.
         reason: std::io::Error,
     },
+    /// The certificate for TLS, or its key, cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The document does not convert to JSON.
     #[error("the published document is not YAML: {0}")]
     Document(String),
@@ -116,6 +122,8 @@ pub struct RunningServer {
     pub context: Context,
     /// What it keeps of requests.
     pub request_log: RequestLog,
+    /// The certificate in force, where TLS is spoken.
+    pub tls: Option<Tls>,
     server: Running,
     internal: Option<Internal>,
     background: JoinSet<()>,
@@ -126,8 +134,9 @@ pub struct RunningServer {
 /// Starts a server.
 ///
 /// # Errors
-/// When the database does not answer, or the address is taken.
+/// When the database does not answer, the address is taken, or there is something wrong with the certificate.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
+    let tls = parts.tls.map(Tls::open).transpose()?;
     // Before anything else: it is the one that somebody else may have.
     let internal = parts.internal_listen.map(bind_internal).transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
@@ -147,9 +156,10 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         address: parts.listen,
         reason,
     })?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let public_url = parts
         .public_url
-        .unwrap_or_else(|| format!("http://{}", listener.address()))
+        .unwrap_or_else(|| format!("{scheme}://{}", listener.address()))
         .trim_end_matches('/')
         .to_string();
     let settings = Settings {
@@ -201,8 +211,15 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     };
     let context = Context::new(waited_for, state);
     let shared = context.clone();
-    let server = listener.serve(move |peer, request| front_door::answer(shared.clone(), peer, request));
+    let handler = move |peer, request| front_door::answer(shared.clone(), peer, request);
     let mut background = JoinSet::new();
+    let server = match tls.clone() {
+        None => listener.serve(handler),
+        Some(tls) => {
+            background.spawn(tls.clone().keep_fresh()?);
+            listener.serve_tls(tls, handler)
+        }
+    };
     let internal = internal.map(|listener| {
         let watched = Watched {
             environment: parts.environment,
@@ -237,6 +254,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         public_url,
         context,
         request_log,
+        tls,
         server,
         internal,
         background,

@@ -314,6 +314,7 @@ pub async fn serve(
         listen: config.listen,
         internal_listen: config.internal_listen.address(),
         public_url: config.public_url.clone(),
+        tls: config.tls.clone(),
         environment: config.environment,
         pool: database.pool.clone(),
         admission_pool: database.admission_pool.clone(),

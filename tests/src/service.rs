@@ -17,6 +17,7 @@ use partner_api::request_log::{self, Stats};
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
+use partner_api::tls::{Tls, TlsFiles};
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
 use partner_api_signing::Environment;
 use serde_json::Value;
@@ -49,6 +50,8 @@ pub struct Options {
     pub standbys: Option<Arc<Standbys>>,
     /// Where `/live`, `/ready` and `/metrics` are read.
     pub internal_listen: Option<SocketAddr>,
+    /// The certificate for TLS. [`Service::send`] does not speak it; [`Service::client_over`] does.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Default for Options {
@@ -64,6 +67,7 @@ impl Default for Options {
             request_log_days: 90,
             standbys: None,
             internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
+            tls: None,
         }
     }
 }
@@ -133,6 +137,7 @@ impl Service {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             internal_listen: options.internal_listen,
             public_url: None,
+            tls: options.tls,
             environment: options.environment,
             pool: pool.clone(),
             admission_pool: pool::pool(config.clone(), &few(3)).unwrap(),
@@ -177,6 +182,15 @@ impl Service {
 
     /// The generated client, of this key. It tries once; every answer is checked, and the last one is [`last`](Self::last).
     pub fn client(&self, key: &TestKey) -> Client {
+        self.connector(key).connect().unwrap()
+    }
+
+    /// The same, over an HTTP client of the test's own.
+    pub fn client_over(&self, http: reqwest::Client, key: &TestKey) -> Client {
+        self.connector(key).http_client(http).connect().unwrap()
+    }
+
+    fn connector(&self, key: &TestKey) -> Connector {
         let (seen, base_url) = (self.seen.clone(), self.base_url.clone());
         let observer = move |exchange: &Exchange| {
             let answer = answer(exchange, &base_url);
@@ -184,11 +198,7 @@ impl Service {
             *seen.lock().unwrap() = Some(answer);
         };
         let connector = Connector::new(&self.base_url, key.id, key.secret).unwrap();
-        connector
-            .retry(RetryPolicy::never())
-            .observer(observer)
-            .connect()
-            .unwrap()
+        connector.retry(RetryPolicy::never()).observer(observer)
     }
 
     /// The answer that a [`client`](Self::client) got last.
@@ -264,6 +274,14 @@ impl Service {
     /// What its handlers work with, such as its storage.
     pub fn context(&self) -> &Context {
         &self.running.context
+    }
+
+    /// The certificate in force.
+    ///
+    /// # Panics
+    /// Where no TLS is spoken.
+    pub fn tls(&self) -> &Tls {
+        self.running.tls.as_ref().expect("TLS")
     }
 
     /// What its request log has done.

@@ -1,5 +1,9 @@
 //! What the doctor finds.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use chrono::Datelike as _;
 use partner_api_tests::cluster;
 use partner_api_tests::cluster::Database;
 use serde_json::Value;
@@ -94,4 +98,46 @@ async fn what_is_missing_is_told_with_what_to_do() {
         "{}",
         ran.stdout
     );
+}
+
+#[tokio::test]
+async fn a_certificate_that_ends_soon_is_a_warning_and_one_that_serves_nobody_a_failure() {
+    let deployment = Deployment::new().await;
+    let (_, checks) = doctor(&deployment);
+    assert_eq!(verdict(&checks, "certificate").0, "ok");
+
+    let key = rcgen::KeyPair::generate().unwrap();
+    fs::write(deployment.folder.path().join("tls.key"), key.serialize_pem()).unwrap();
+    fs::set_permissions(
+        deployment.folder.path().join("tls.key"),
+        fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
+    let look = |days: i64, mode: u32| {
+        let mut certificate = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        let end = chrono::Utc::now() + chrono::TimeDelta::days(days);
+        certificate.not_after = rcgen::date_time_ymd(end.year(), end.month() as u8, end.day() as u8);
+        let certificate = certificate.self_signed(&key).unwrap().pem();
+        fs::write(deployment.folder.path().join("tls.crt"), certificate).unwrap();
+        fs::set_permissions(
+            deployment.folder.path().join("tls.key"),
+            fs::Permissions::from_mode(mode),
+        )
+        .unwrap();
+        let line = "PARTNER_API_TLS_CERTIFICATE=tls.crt PARTNER_API_TLS_KEY=tls.key partner-api doctor --json";
+        let ran = deployment.shell(line);
+        let checks: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+        let (verdict, said) = verdict(&checks, "certificate");
+        (verdict.to_owned(), said)
+    };
+    for (days, mode, expected, part) in [
+        (30, 0o600, "ok", "its key fits"),
+        (10, 0o600, "warning", "renew it"),
+        (-1, 0o600, "failed", "ended at"),
+        (30, 0o644, "failed", "chmod 600"),
+    ] {
+        let (verdict, said) = look(days, mode);
+        assert_eq!(verdict, expected, "{said}");
+        assert!(said.contains(part), "{said}");
+    }
 }

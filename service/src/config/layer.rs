@@ -28,9 +28,17 @@ pub struct Layer {
     #[arg(long, value_name = "ADDRESS:PORT|off", help_heading = "Service")]
     pub internal_listen: Option<MaybeListen>,
     /// URL under which partners reach the service; links to files begin with it [env: PARTNER_API_PUBLIC_URL]
-    /// [default: http://, and the address listened on]
+    /// [default: http://, or https:// with --tls-certificate, and the address listened on]
     #[arg(long, value_name = "URL", help_heading = "Service")]
     pub public_url: Option<String>,
+    /// File with the certificate for TLS, in PEM, those of its issuers behind it; a new one is taken up within seconds, or
+    /// at SIGHUP [env: PARTNER_API_TLS_CERTIFICATE] [default: none, HTTP without TLS]
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    pub tls_certificate: Option<PathBuf>,
+    /// File with the certificate's private key, in PEM, readable by its owner alone [env: PARTNER_API_TLS_KEY]
+    /// [default: none, needed with --tls-certificate]
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    pub tls_key: Option<PathBuf>,
     /// What this deployment is: test or live. Keys of the other one are refused [env: PARTNER_API_ENVIRONMENT]
     /// [default: test]
     #[arg(long, value_name = "test|live", help_heading = "Service")]
@@ -221,6 +229,8 @@ impl Layer {
             listen: self.listen.or(under.listen),
             internal_listen: self.internal_listen.or(under.internal_listen),
             public_url: self.public_url.or(under.public_url),
+            tls_certificate: self.tls_certificate.or(under.tls_certificate),
+            tls_key: self.tls_key.or(under.tls_key),
             environment: self.environment.or(under.environment),
             key_prefix: self.key_prefix.or(under.key_prefix),
             master_key_file: self.master_key_file.or(under.master_key_file),

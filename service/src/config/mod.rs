@@ -28,6 +28,7 @@ use crate::{
     logging::{self, LogFormat},
     secrets::{Derived, MASTER_KEY_VARIABLE, MasterKey, MasterKeyError},
     storage::{S3Settings, Storage, StorageError},
+    tls::TlsFiles,
 };
 
 /// Where the name of the configuration file may stand.
@@ -142,6 +143,8 @@ pub struct Config {
     pub internal_listen: MaybeListen,
     /// The URL under which partners reach the service, without a slash at its end; none: the address listened on.
     pub public_url: Option<String>,
+    /// The certificate for TLS and its key; none: HTTP without TLS.
+    pub tls: Option<TlsFiles>,
     /// The deployment's environment.
     #[serde(serialize_with = "as_text")]
     pub environment: Environment,
@@ -234,6 +237,7 @@ impl Config {
             listen: all.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
             internal_listen: all.internal_listen.unwrap_or(MaybeListen::At(INTERNAL_LISTEN)),
             public_url: all.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            tls: tls(&all)?,
             environment: all.environment.unwrap_or(Environment::Test),
             key_prefix: all.key_prefix.clone().unwrap_or_else(|| "vip".to_owned()),
             database: match &all.database_url {
@@ -374,6 +378,15 @@ fn read_database(all: &Layer) -> Result<Option<ReadDatabase>, ConfigError> {
             url: url.clone(),
             max_lag: max_lag.unwrap_or(Span::secs(2)),
         })),
+    }
+}
+
+fn tls(all: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
+    match (all.tls_certificate.clone(), all.tls_key.clone()) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        (Some(_), None) => Err(ConfigError::option("--tls-key", "needed with --tls-certificate")),
+        (None, Some(_)) => Err(ConfigError::option("--tls-certificate", "needed with --tls-key")),
     }
 }
 

@@ -42,7 +42,7 @@ fn defaults_are_as_documented() {
     let config = Config::resolve(none(), none(), none()).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(serde_json::to_value(config.internal_listen).unwrap(), "127.0.0.1:9464");
-    assert_eq!(config.public_url, None);
+    assert_eq!((&config.public_url, &config.tls), (&None, &None));
     assert_eq!(config.environment, Environment::Test);
     assert_eq!(config.key_prefix, "vip");
     assert_eq!(config.database, Database::Embedded { postgres_bin: None });
@@ -94,6 +94,8 @@ fn every_option_is_understood_in_all_three_layers() {
         listen = "[::1]:9000"
         internal_listen = "off"
         public_url = "https://api.example.org/"
+        tls_certificate = "/etc/tls.crt"
+        tls_key = "/etc/tls.key"
         environment = "live"
         key_prefix = "abc"
         master_key_file = "/etc/key"
@@ -293,6 +295,8 @@ fn options_that_make_no_sense_are_refused_by_name() {
             ["--database-url", "expected postgresql://"],
         ),
         ("log_level = 'info,partner_api=loud'", ["--log-level", "loud"]),
+        ("tls_certificate = 'c'", ["--tls-key", "needed with --tls-certificate"]),
+        ("tls_key = 'k'", ["--tls-certificate", "needed with --tls-key"]),
         ("request_log_days = 0", ["--request-log-days", "1 to 3650"]),
         ("s3_region = 'r'", ["--s3-bucket", "needed"]),
         ("s3_bucket = 'b'\nstorage_dir = 'd'", ["--storage-dir", "not both"]),

@@ -83,7 +83,7 @@ pub(super) fn protocols(shared: &Arc<Shared>) -> auto::Builder<Streams> {
     builder
 }
 
-/// Completes the connection's handshake, if it has one, within the time that its first request has.
+/// Completes the connection's handshake, if it has one, in its time.
 pub(super) async fn shake_hands<T>(
     shared: &Shared,
     pulse: &Pulse,
@@ -94,7 +94,7 @@ pub(super) async fn shake_hands<T>(
         Order::Serve => handshake.as_mut().poll(cx).map(Some),
         Order::GiveWay | Order::Finish | Order::Abort => Poll::Ready(None),
     });
-    match timeout(shared.limits.first_request, unless_told).await {
+    match timeout(shared.limits.handshake.min(shared.limits.first_request), unless_told).await {
         Ok(Some(Ok(io))) => return Some(io),
         Ok(Some(Err(error))) => shared.counts.note_because(Event::HandshakeFailed, error),
         Ok(None) => {}

@@ -66,7 +66,7 @@ pub struct Tally {
     pub refused: u64,
     /// Idle connections closed, because others needed their place.
     pub gave_way: u64,
-    /// Connections closed, because their first request did not come in time.
+    /// Connections closed, because their handshake or their first request did not come to its end in time.
     pub no_request: u64,
     /// Connections closed, because a later head did not come in time.
     pub slow_head: u64,
@@ -74,6 +74,8 @@ pub struct Tally {
     pub idle: u64,
     /// Connections closed, because the peer did not take its answer.
     pub stalled: u64,
+    /// Connections closed, because their TLS handshake failed: plain HTTP, for example, or nothing that both sides can do.
+    pub handshake_failed: u64,
     /// Connections that the operating system could not hand over.
     pub accept_failed: u64,
     /// Handlers that panicked.
@@ -161,6 +163,7 @@ impl Counts {
             slow_head: seen(Event::SlowHead),
             idle: seen(Event::Idle),
             stalled: seen(Event::Stalled),
+            handshake_failed: seen(Event::HandshakeFailed),
             accept_failed: seen(Event::AcceptFailed),
             panicked: seen(Event::Panicked),
             abandoned: seen(Event::Abandoned),

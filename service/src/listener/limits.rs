@@ -22,6 +22,8 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Blocks whose connections are bounded only in all: the operator's own proxies, through which everybody comes.
     pub exempt: Vec<IpNet>,
+    /// From the accepted connection to the end of its TLS handshake. 10 s: it is two round trips.
+    pub handshake: Duration,
     /// From the accepted connection to the first complete request head, TLS included. 15 s: an honest client connects
     /// because it has something to ask; one that connects ahead connects again.
     pub first_request: Duration,
@@ -64,6 +66,7 @@ impl Default for Limits {
             connections: 4096,
             connections_per_address: 512,
             exempt: Vec::new(),
+            handshake: Duration::from_secs(10),
             first_request: Duration::from_secs(15),
             head: Duration::from_secs(10),
             idle: Duration::from_secs(60),

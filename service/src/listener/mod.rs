@@ -44,6 +44,7 @@ pub use limits::Limits;
 pub use request::RequestBody;
 pub use running::{Running, Watch};
 
+use crate::tls::Tls;
 use counts::{Counts, Event};
 use descriptors::Descriptors;
 use pulse::Clock;
@@ -112,8 +113,23 @@ impl Listener {
         self.serve_with(|stream| std::future::ready(Ok(stream)), handler)
     }
 
+    /// Like [`Listener::serve`], over TLS.
+    pub fn serve_tls<H, F, B>(self, tls: Tls, handler: H) -> Running
+    where
+        H: Fn(SocketAddr, Request<RequestBody>) -> F + Send + Sync + 'static,
+        F: Future<Output = Response<B>> + Send + 'static,
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let handshake = move |stream| {
+            let tls = tls.clone();
+            async move { tls.accept(stream).await }
+        };
+        self.serve_with(handshake, handler)
+    }
+
     /// Like [`Listener::serve`], with a handshake in front: each connection's own task completes it, within
-    /// [`Limits::first_request`].
+    /// [`Limits::handshake`].
     pub fn serve_with<K, S, T, H, F, B>(self, handshake: K, handler: H) -> Running
     where
         K: Fn(TcpStream) -> S + Send + Sync + 'static,

@@ -6,4 +6,5 @@ mod early;
 mod handlers;
 mod silent;
 mod takers;
+mod tls;
 mod world;

@@ -13,7 +13,8 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use partner_api::listener::{Limits, Listener, RequestBody, Running, Tally};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use partner_api::tls::Tls;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
@@ -52,6 +53,14 @@ pub struct World {
 }
 
 pub fn start(limits: Limits) -> World {
+    start_with(limits, None)
+}
+
+pub fn start_tls(limits: Limits, tls: Tls) -> World {
+    start_with(limits, Some(tls))
+}
+
+fn start_with(limits: Limits, tls: Option<Tls>) -> World {
     let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), limits).unwrap();
     let hanging = Arc::new(Hanging {
         begun: Notify::new(),
@@ -59,10 +68,12 @@ pub fn start(limits: Limits) -> World {
         finished: Semaphore::new(0),
     });
     let shared = hanging.clone();
-    World {
-        running: listener.serve(move |_, request| answer(shared.clone(), request)),
-        hanging,
-    }
+    let handler = move |_, request| answer(shared.clone(), request);
+    let running = match tls {
+        None => listener.serve(handler),
+        Some(tls) => listener.serve_tls(tls, handler),
+    };
+    World { running, hanging }
 }
 
 async fn answer(hanging: Arc<Hanging>, request: Request<RequestBody>) -> Response<Body> {
@@ -198,13 +209,14 @@ pub struct Answer {
 }
 
 /// Sends bytes and reads one answer.
-pub async fn ask(stream: &mut TcpStream, bytes: &[u8]) -> Answer {
+pub async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), bytes: &[u8]) -> Answer {
     stream.write_all(bytes).await.unwrap();
+    stream.flush().await.unwrap();
     read_answer(stream).await
 }
 
 /// Reads one answer with a `Content-Length`.
-pub async fn read_answer(stream: &mut TcpStream) -> Answer {
+pub async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Answer {
     soon(async {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {

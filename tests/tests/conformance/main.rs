@@ -85,3 +85,9 @@ mod properties {
     mod privacy_table;
     mod tenant_cross_product;
 }
+#[path = "../tls"]
+mod tls {
+    mod renewing;
+    mod serving;
+    mod world;
+}

@@ -8,5 +8,6 @@
 
 mod connections;
 mod migrations;
+mod rolling;
 mod sandbox;
 mod statements;

@@ -231,6 +231,7 @@ async fn serve(place: &Place) -> RunningServer {
         listen: ([127, 0, 0, 1], 0).into(),
         internal_listen: None,
         public_url: None,
+        tls: None,
         environment: partner_api_signing::Environment::Test,
         pool: place.pool.clone(),
         admission_pool: place.pool.clone(),

@@ -1,0 +1,279 @@
+//! The version before goes on serving while its database is migrated.
+//!
+//! That program cannot be built here: its statements stand in for it, as they were (`fixture/v5`), sent as it sends them.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use futures::future::join;
+use partner_api::db::migrate::{MigrateError, migrate};
+use partner_api_tests::cluster::{self, Database};
+use refinery::{Runner, Target};
+use tokio_postgres::{Client, Config};
+use uuid::Uuid;
+
+/// The newest migration that the version before knows.
+const BEFORE: i32 = 5;
+
+const ADMIT: &str = include_str!("../../fixture/v5/admit.sql");
+const RECORD: &str = include_str!("../../fixture/v5/record.sql");
+const RECORD_APPLIED: &str = include_str!("../../fixture/v5/record_applied.sql");
+const VERSION: &str = include_str!("../../fixture/v5/version.sql");
+const KEYS: &str = include_str!("../../fixture/v5/keys.sql");
+const GRANTS: &str = include_str!("../../fixture/v5/grants.sql");
+
+/// The harness's world, whose rows the schema of then takes as it does today's.
+const WORLD: &str = include_str!("../../fixture/world.sql");
+const PARTNER: &str = "01974d1c-0000-7c00-8000-00000000000a";
+
+/// How long a statement may take that has to wait for nothing but the migrations' locks (3 s each).
+const BOUND: Duration = Duration::from_secs(5);
+
+/// How long a migration may go on that does not get its lock.
+const GIVES_UP: Duration = Duration::from_secs(20);
+
+/// A database as the version before has it, with rows.
+async fn database_before() -> Database {
+    let database = Database::empty().await;
+    let migrations = refinery::load_sql_migrations("../migrations").unwrap();
+    let mut client = cluster::connect(&database.config()).await;
+    Runner::new(&migrations)
+        .set_target(Target::Version(BEFORE))
+        .run_async(&mut client)
+        .await
+        .unwrap();
+    client.batch_execute(WORLD).await.unwrap();
+    let key = "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext)
+               SELECT 'key-' || number, $1::text::uuid, 'test', decode(repeat('00', 24), 'hex'), ''
+               FROM generate_series(1, 3) AS number";
+    client.execute(key, &[&PARTNER]).await.unwrap();
+    // What its replicas make ahead.
+    let bucket = "SELECT floor(extract(epoch FROM now()) / 900)::bigint";
+    let bucket: i64 = client.query_one(bucket, &[]).await.unwrap().get(0);
+    for bucket in bucket..bucket + 3 {
+        let partition = format!(
+            "CREATE TABLE used_nonces_{bucket} PARTITION OF used_nonces FOR VALUES FROM ({bucket}) TO ({})",
+            bucket + 1
+        );
+        client.batch_execute(&partition).await.unwrap();
+    }
+    database
+}
+
+/// A session of the version before.
+struct Before {
+    client: Client,
+    key: &'static str,
+}
+
+impl Before {
+    async fn connect(config: &Config, key: &'static str) -> Self {
+        let client = cluster::connect(config).await;
+        // As its pools set it.
+        client
+            .batch_execute("SET statement_timeout = '5s'; SET lock_timeout = '3s'")
+            .await
+            .unwrap();
+        Self { client, key }
+    }
+
+    /// Admits a request, and records a package that waits and one that is applied to a report.
+    async fn serve(&self) {
+        let since = Instant::now();
+        let (partner, digest): (Uuid, Uuid) = (PARTNER.parse().unwrap(), Uuid::now_v7());
+        let admitted = self
+            .client
+            .query(
+                ADMIT,
+                &[&vec![self.key], &vec![digest], &900_f64, &30_f64, &60_f64, &5_f64],
+            )
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}"));
+        assert_eq!(admitted.len(), 1);
+        let (raw, sha256) = (vec![&b"{}"[..]], vec![&[0_u8; 32][..]]);
+        let id = Uuid::now_v7();
+        let (codes, texts) = (vec!["{SLIP_FRONT}"], vec!["{1}"]);
+        let none: Vec<Option<&str>> = vec![None];
+        let no_time: Vec<Option<chrono::DateTime<chrono::Utc>>> = vec![None];
+        let recorded = self
+            .client
+            .query(
+                RECORD,
+                &[
+                    &vec![id],
+                    &vec![partner],
+                    &vec![self.key],
+                    &vec!["IZMIR-01"],
+                    &vec!["34WAIT1"],
+                    &vec![Some(id.to_string())],
+                    &none,
+                    &no_time,
+                    &raw,
+                    &sha256,
+                    &codes,
+                    &texts,
+                ],
+            )
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}"));
+        assert!(recorded[0].get::<_, bool>("recorded"));
+        let report = "SELECT id FROM inspections WHERE plate = '35OPN205'";
+        let report: Uuid = self.client.query_one(report, &[]).await.unwrap().get(0);
+        let applied = Uuid::now_v7();
+        let recorded = self
+            .client
+            .execute(
+                RECORD_APPLIED,
+                &[
+                    &vec![report],
+                    &vec![applied],
+                    &vec![partner],
+                    &vec![self.key],
+                    &vec![Some(applied.to_string())],
+                    &none,
+                    &no_time,
+                    &raw,
+                    &sha256,
+                    &codes,
+                    &texts,
+                    &vec!["{applied}"],
+                ],
+            )
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}"));
+        assert_eq!(recorded, 1);
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+    }
+
+    /// Reads keys and grants if they have changed.
+    async fn look(&self, seen: &mut i64) {
+        let since = Instant::now();
+        let version: i64 = self.client.query_one(VERSION, &[]).await.unwrap().get(0);
+        if version != *seen {
+            *seen = version;
+            assert!(!self.client.query(KEYS, &[&"test"]).await.unwrap().is_empty());
+            assert!(!self.client.query(GRANTS, &[]).await.unwrap().is_empty());
+        }
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+    }
+
+    /// What its operators do, by SQL and without a word in any log: a key changes, and is revoked.
+    async fn operate(&self) {
+        for change in [
+            "UPDATE api_keys SET rate_limit = rate_limit % 1000 + 1 WHERE key_id = $1",
+            "UPDATE api_keys SET revoked_at = now() WHERE key_id = $1",
+        ] {
+            let since = Instant::now();
+            let changed = self.client.execute(change, &[&self.key]).await;
+            assert_eq!(changed.unwrap_or_else(|error| panic!("{change}: {error:?}")), 1);
+            assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+        }
+    }
+}
+
+/// Does all that the version before does, again and again: before `migrating`, meanwhile and behind it.
+async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
+    let done = AtomicBool::new(false);
+    let (serving, looking, operating) = (
+        Before::connect(config, "key-1").await,
+        Before::connect(config, "key-2").await,
+        Before::connect(config, "key-3").await,
+    );
+    let counts = [AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)];
+    let serve = async {
+        while !done.load(Relaxed) {
+            serving.serve().await;
+            counts[0].fetch_add(1, Relaxed);
+        }
+    };
+    let look = async {
+        let mut seen = 0;
+        while !done.load(Relaxed) {
+            looking.look(&mut seen).await;
+            counts[1].fetch_add(1, Relaxed);
+        }
+    };
+    let operate = async {
+        while !done.load(Relaxed) {
+            operating.operate().await;
+            counts[2].fetch_add(1, Relaxed);
+        }
+    };
+    let migrating = async {
+        let all_have_gone_on = async || {
+            let before: Vec<_> = counts.iter().map(|count| count.load(Relaxed)).collect();
+            while counts
+                .iter()
+                .zip(&before)
+                .any(|(count, before)| count.load(Relaxed) <= *before + 1)
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        all_have_gone_on().await;
+        migrating.await;
+        all_have_gone_on().await;
+        done.store(true, Relaxed);
+    };
+    tokio::join!(serve, look, operate, migrating);
+}
+
+#[tokio::test]
+async fn the_version_before_serves_on_while_its_database_is_migrated_step_by_step() {
+    let database = database_before().await;
+    let config = database.config();
+    let migrations = refinery::load_sql_migrations("../migrations").unwrap();
+    let steps: Vec<i32> = migrations
+        .iter()
+        .map(|migration| migration.version())
+        .filter(|version| *version > BEFORE)
+        .collect();
+    for step in steps {
+        beside(&config, async {
+            let mut client = cluster::connect(&config).await;
+            Runner::new(&migrations)
+                .set_target(Target::Version(step))
+                .run_async(&mut client)
+                .await
+                .unwrap();
+        })
+        .await;
+    }
+    // The program finds nothing left to do, and none of its checks fails.
+    assert_eq!(migrate(&config).await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_migration_that_cannot_have_its_lock_gives_up_before_anybody_else_does() {
+    let database = database_before().await;
+    let config = database.config();
+    // A change to a key that nobody ends, with which no trigger can be put onto the table.
+    let holder = cluster::connect(&config).await;
+    holder
+        .batch_execute(
+            "BEGIN; UPDATE partners SET name = name WHERE false; UPDATE api_keys SET scopes = '{}' WHERE false",
+        )
+        .await
+        .unwrap();
+    let serving = Before::connect(&config, "key-1").await;
+    let looking = Before::connect(&config, "key-2").await;
+    let given_up = AtomicBool::new(false);
+    let serve = async {
+        while !given_up.load(Relaxed) {
+            serving.serve().await;
+            looking.look(&mut 0).await;
+        }
+    };
+    let attempt = async {
+        let failed = tokio::time::timeout(GIVES_UP, migrate(&config)).await;
+        let failed = failed.expect("it waits for ever").unwrap_err();
+        given_up.store(true, Relaxed);
+        assert!(matches!(failed, MigrateError::Failed(_)), "{failed}");
+        assert!(failed.to_string().contains("lock timeout"), "{failed}");
+    };
+    join(serve, attempt).await;
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    // Nothing stands in the way of the next attempt.
+    let (applied, ()) = join(migrate(&config), serving.serve()).await;
+    assert!(!applied.unwrap().is_empty());
+}
