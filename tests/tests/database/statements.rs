@@ -1,6 +1,7 @@
 //! Every statement of the service and of the crates around it fits the migrated schema, and one that fails says why.
 
-// Linked, for its statements to be registered.
+// Linked, for their statements to be registered.
+use partner_api_operator as _;
 use partner_api_sandbox as _;
 
 use partner_api::db::DbError;
@@ -24,6 +25,7 @@ async fn every_statement_prepares_against_the_migrated_schema() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Those of admission, of the directory, of rendering and of the sandbox are among them.
     for module in [
+        "partner_api_operator::key",
         "partner_api_sandbox::partners",
         "admission",
         "directory::load",
