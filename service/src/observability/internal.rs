@@ -96,7 +96,7 @@ impl Internal {
 
 fn registry(watched: Watched, readiness: Arc<Readiness>, latest: Arc<Latest>) -> Registry {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(ProcessMetrics));
+    registry.register_collector(Box::new(ProcessMetrics::new()));
     let own = registry.sub_registry_with_prefix(PREFIX);
     own.register(
         "build",
