@@ -1,6 +1,11 @@
 //! The master key: partners' secrets at rest are encrypted under it, and the keys for cursors and links derive from it.
 
-use std::{env, fmt, fs, io, os::unix::fs::PermissionsExt, path::Path, str};
+use std::{
+    env, fmt, fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    str,
+};
 
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
@@ -135,6 +140,25 @@ impl fmt::Debug for MasterKey {
     }
 }
 
+/// Whether the file of a secret, of this mode, can be read or changed by others than its owner, or, as a credential of systemd,
+/// than this service.
+pub(crate) fn is_open_to_others(path: &Path, mode: u32) -> bool {
+    is_open(path, mode, credentials().as_deref())
+}
+
+/// The folder of this service's credentials, where systemd has made one.
+fn credentials() -> Option<PathBuf> {
+    env::var_os(CREDENTIALS_VARIABLE).map(PathBuf::from)
+}
+
+fn is_open(path: &Path, mode: u32, credentials: Option<&Path>) -> bool {
+    // The folder is the service's alone. What stands for the group there is the mask of an access list, which names the
+    // service's user: systemd writes 0440 where the file system has such lists.
+    let is_credential = credentials.is_some_and(|folder| folder.is_absolute() && path.starts_with(folder));
+    let others = if is_credential { 0o037 } else { 0o077 };
+    mode & others != 0
+}
+
 impl MasterKey {
     /// From 64 hex digits; `source` says in an error where they came from.
     ///
@@ -183,7 +207,7 @@ impl MasterKey {
     /// # Errors
     /// The file cannot be read, is open to others, or holds something else.
     pub fn from_file(path: &Path) -> Result<Self, MasterKeyError> {
-        Self::from_file_beside(path, env::var_os(CREDENTIALS_VARIABLE).as_deref().map(Path::new))
+        Self::from_file_beside(path, credentials().as_deref())
     }
 
     /// From a file, where systemd has put credentials into a folder, or has not.
@@ -193,11 +217,8 @@ impl MasterKey {
             path: shown.clone(),
             source,
         };
-        // The folder is the service's alone. What stands for the group there is the mask of an access list, which names the
-        // service's user: systemd writes 0440 where the file system has such lists.
-        let is_credential = credentials.is_some_and(|folder| folder.is_absolute() && path.starts_with(folder));
-        let others = if is_credential { 0o037 } else { 0o077 };
-        if fs::metadata(path).map_err(failed)?.permissions().mode() & others != 0 {
+        let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
+        if is_open(path, mode, credentials) {
             return Err(MasterKeyError::FileOpen(shown));
         }
         let text = Zeroizing::new(fs::read_to_string(path).map_err(failed)?);

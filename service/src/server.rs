@@ -229,6 +229,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
             meter: meter.clone(),
             request_log: request_log.clone(),
             connections: server.watch(),
+            tls: tls.clone(),
         };
         let (internal, sampling) = observability::start(listener, watched, parts.pool.clone(), request_log_days);
         background.spawn(sampling);

@@ -17,6 +17,7 @@ use crate::directory::Directory;
 use crate::listener::Watch;
 use crate::logging;
 use crate::request_log::RequestLog;
+use crate::tls::Tls;
 
 /// What of a service is looked at.
 pub struct Watched {
@@ -34,6 +35,8 @@ pub struct Watched {
     pub request_log: RequestLog,
     /// Its partners' connections.
     pub connections: Watch,
+    /// Its certificate, where TLS is spoken.
+    pub tls: Option<Tls>,
 }
 
 /// All that a scrape reads.
@@ -57,6 +60,7 @@ impl Collector for Gauges {
         self.queues(page)?;
         self.logs(page)?;
         self.connections(page)?;
+        self.certificate(page)?;
         self.sampled(page)
     }
 }
@@ -185,6 +189,7 @@ impl Gauges {
                 ("refused", tally.refused),
                 ("gave_way", tally.gave_way),
                 ("no_request", tally.no_request),
+                ("handshake_failed", tally.handshake_failed),
                 ("slow_head", tally.slow_head),
                 ("idle", tally.idle),
                 ("stalled", tally.stalled),
@@ -199,6 +204,22 @@ impl Gauges {
             "abandoned_requests",
             "Requests dropped unfinished: their clients had gone, and too many such were running",
             tally.abandoned,
+        )
+    }
+
+    fn certificate(&self, page: &mut Page<'_>) -> fmt::Result {
+        let Some(tls) = &self.watched.tls else {
+            return Ok(());
+        };
+        page.gauge(
+            "tls_certificate_end_timestamp_seconds",
+            "When the certificate in force ends, in Unix time",
+            tls.validity().ends.timestamp(),
+        )?;
+        page.gauge(
+            "tls_certificate_refused",
+            "Whether what is in the certificate's files now cannot be used, so that the one before stays in force",
+            tls.complaint().is_some(),
         )
     }
 

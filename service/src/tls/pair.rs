@@ -19,6 +19,8 @@ use thiserror::Error;
 use x509_cert::der::Decode;
 use zeroize::Zeroizing;
 
+use crate::secrets::is_open_to_others;
+
 /// What a file may hold. A chain of certificates is some kilobytes.
 const LARGEST: u64 = 1024 * 1024;
 
@@ -143,9 +145,9 @@ pub(super) struct Contents {
 impl Contents {
     pub fn read(files: &TlsFiles) -> Result<Self, TlsError> {
         let certificate = read(CERTIFICATE, &files.certificate, |_| Ok(()))?;
-        let key = read(KEY, &files.key, |mode| match mode & 0o077 {
-            0 => Ok(()),
-            _ => Err(TlsError::KeyOpen(files.key.display().to_string())),
+        let key = read(KEY, &files.key, |mode| match is_open_to_others(&files.key, mode) {
+            false => Ok(()),
+            true => Err(TlsError::KeyOpen(files.key.display().to_string())),
         })?;
         Ok(Self { certificate, key })
     }

@@ -67,7 +67,7 @@ mod faults {
 mod observability {
     mod alerts;
     mod metrics;
-    mod page;
+    pub mod page;
     mod ready;
 }
 #[path = "../request_log"]

@@ -11,6 +11,8 @@ use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, raise};
 use partner_api_tests::{ALPHA, Options, Service};
 
+use crate::observability::page::Page;
+
 use super::world::{Made, Place, connect, shown, trusting};
 
 /// How long the service may take to see what changed: it looks every three seconds.
@@ -110,8 +112,14 @@ async fn a_bad_pair_is_refused_and_the_one_before_serves_on() {
         let client = service.client_over(trusting(&[&old]).build().unwrap(), &ALPHA);
         client.list_organizations().send().await.unwrap();
     };
+    let page = Page::of(&service).await;
+    let ends = page.value("partner_api_tls_certificate_end_timestamp_seconds", &[]);
+    assert_eq!(ends, service.tls().validity().ends.timestamp() as f64);
+    assert_eq!(page.value("partner_api_tls_certificate_refused", &[]), 0.0);
     place.put_key(&new);
     complains("does not belong").await;
+    let page = Page::of(&service).await;
+    assert_eq!(page.value("partner_api_tls_certificate_refused", &[]), 1.0);
     fs::remove_file(&place.files.key).unwrap();
     complains("No such file").await;
     place.put_key(&old);
