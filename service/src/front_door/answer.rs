@@ -22,6 +22,7 @@ struct Envelope<'a> {
 #[derive(Serialize)]
 struct Detail<'a> {
     code: &'a str,
+    severity: u8,
     message: &'a str,
     request_id: Uuid,
 }
@@ -30,7 +31,7 @@ struct Detail<'a> {
 pub(super) fn envelope(error: &ApiError, request_id: Uuid) -> Response<Body> {
     let envelope = Envelope {
         error: Detail {
-            code: error.code.as_str(),
+            code: error.code.as_str(), severity: 1,
             message: &error.message,
             request_id,
         },
