@@ -22,7 +22,6 @@ struct Envelope<'a> {
 #[derive(Serialize)]
 struct Detail<'a> {
     code: &'a str,
-    severity: u8,
     message: &'a str,
     request_id: Uuid,
 }
@@ -31,7 +30,7 @@ struct Detail<'a> {
 pub(super) fn envelope(error: &ApiError, request_id: Uuid) -> Response<Body> {
     let envelope = Envelope {
         error: Detail {
-            code: error.code.as_str(), severity: 1,
+            code: error.code.as_str(),
             message: &error.message,
             request_id,
         },

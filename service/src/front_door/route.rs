@@ -225,7 +225,7 @@ fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> Result<Vec<(String, 
                 names => names.join(", "),
             };
             return Err(ApiError::invalid_request(format!(
-                "query: strange parameter {}; this operation has: {known}",
+                "query: unknown parameter {}; this operation has: {known}",
                 shown(&name)
             ))
             .because(Reason::ParameterUnknown));

@@ -64,7 +64,10 @@ async fn a_scrape_reads_what_is_in_memory() {
         let max = page.value("partner_api_pool_connections_max", &[("pool", pool)]);
         assert!(max >= 2.0);
         assert!(page.value("partner_api_pool_connections", &[("pool", pool)]) <= max);
-        assert_eq!(page.value("partner_api_pool_waiting", &[("pool", pool)]), 0.0);
+        // Of the other two, background tasks may be waiting for a connection at that moment.
+        if ["requests", "recorder"].contains(&pool) {
+            assert_eq!(page.value("partner_api_pool_waiting", &[("pool", pool)]), 0.0);
+        }
     }
     assert!(page.value("partner_api_connections_accepted_total", &[]) >= 1.0);
     for zero in [
