@@ -4218,7 +4218,7 @@ inspections. 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and 
 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
 
 
-Version: 1.2.0*/
+Version: 1.3.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -4260,7 +4260,7 @@ impl Client {
 }
 impl ClientInfo<crate::hooks::Hooks> for Client {
     fn api_version() -> &'static str {
-        "1.2.0"
+        "1.3.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

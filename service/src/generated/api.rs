@@ -10,7 +10,7 @@ use dropshot::RequestContext;
 use super::responses::*;
 use super::types::*;
 use crate::error::ApiError;
-/// Partner Inspection Reports and Test-Line Measurements API 1.2.0.
+/// Partner Inspection Reports and Test-Line Measurements API 1.3.0.
 #[dropshot::api_description{tag_config = {tags = {"health" = {description = "Is the service there, and does my signature work?"},
 "organizations" = {description = "The organizations and branches that are open to the partner."},
 "inspections" = {description = "Inspection reports: list, detail, forms, photos and PDF.\n\nPartners see reports that are `published`, `archived` or `cancelled`, of the organizations and branches they\nhave been granted. Reports that are still being worked on do not exist for partners."},
