@@ -20,7 +20,7 @@ use crate::listener::{Limits, Listener, Running};
 use crate::observability::{self, Instruments, Internal, Watched};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
-use crate::recorder::Recorder;
+use crate::recorder::{self, Recorder};
 use crate::replicas;
 use crate::request_log::RequestLog;
 use crate::secrets::{MasterKey, purpose};
@@ -198,7 +198,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let waited_for = WaitedFor {
         pool: parts.pool.clone(),
         standbys: parts.standbys.clone(),
-        recorder: Recorder::start(parts.recorder_pool),
+        recorder: Recorder::start(parts.recorder_pool, recorder::ATTEMPT_WITHIN),
     };
     let state = State {
         instruments: Instruments::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::queue::{CROWD, GATHER};
-use super::{Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, packages, unless_it_panics};
+use super::{Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, packages, unless_it_panics};
 use crate::db::DbError;
 use crate::db::measurements::{self, Verdict};
 
@@ -42,7 +42,7 @@ async fn record(shared: &Shared, batch: Vec<WaitingPackage>) {
 }
 
 async fn attempt(shared: &Shared, batch: &[WaitingPackage]) -> Result<Vec<Result<Verdict, DbError>>, RecordError> {
-    let client = connect(&shared.pool).await?;
+    let client = shared.connect().await?;
     Ok(measurements::record(&client, &packages(batch)).await?)
 }
 

@@ -35,10 +35,10 @@ use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::db::measurements::{Applied, Lock, Package, Replay};
 use crate::db::pool::PoolSettings;
-use crate::deadline::{DATABASE_WAIT, Deadline};
+use crate::deadline::Deadline;
 
 /// The longest that a statement, or a transaction, and the wait for its connection may take together.
-const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
+pub const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);
 
 /// How long the database waits for a lock, or works, before it refuses on its own: sooner than [`ATTEMPT_WITHIN`], so that
 /// the connection stays, and each half of a batch is tried once more.
@@ -78,8 +78,8 @@ pub enum RecordError {
     #[error("too many measurements are under way")]
     Busy,
     /// No answer in time.
-    #[error("the database did not answer within {0:?}")]
-    Overdue(Duration),
+    #[error("the database did not answer in time")]
+    Overdue,
     /// What the database said.
     #[error(transparent)]
     Db(Arc<DbError>),
@@ -88,7 +88,7 @@ pub enum RecordError {
 impl From<DbError> for RecordError {
     fn from(error: DbError) -> Self {
         match error {
-            DbError::TimedOut => RecordError::Overdue(ATTEMPT_WITHIN),
+            DbError::TimedOut => RecordError::Overdue,
             error => RecordError::Db(Arc::new(error)),
         }
     }
@@ -98,7 +98,7 @@ impl RecordError {
     /// Whether the same package, sent again, may fare better.
     pub fn is_unavailable(&self) -> bool {
         match self {
-            RecordError::Busy | RecordError::Overdue(_) => true,
+            RecordError::Busy | RecordError::Overdue => true,
             RecordError::Db(error) => error.is_unavailable(),
         }
     }
@@ -107,7 +107,7 @@ impl RecordError {
     fn refusal(&self) -> Option<&SqlState> {
         match self {
             RecordError::Db(error) => error.refusal(),
-            RecordError::Busy | RecordError::Overdue(_) => None,
+            RecordError::Busy | RecordError::Overdue => None,
         }
     }
 }
@@ -138,6 +138,7 @@ impl WaitingPackage {
 /// What the tasks of a recorder share.
 struct Shared {
     pool: Pool,
+    attempt_within: Duration,
     queue: Queue,
     lines: Lines,
 }
@@ -150,9 +151,11 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts recording through `pool`, which should be this one's own ([`pool_settings`]): a read must not wait behind it.
-    pub fn start(pool: Pool) -> Self {
+    /// A statement, or a transaction, is given up after `attempt_within`: [`ATTEMPT_WITHIN`] in a service.
+    pub fn start(pool: Pool, attempt_within: Duration) -> Self {
         let shared = Arc::new(Shared {
             pool,
+            attempt_within,
             queue: Queue::default(),
             lines: Lines::default(),
         });
@@ -184,7 +187,7 @@ impl Recorder {
         match deadline.within(outcome).await {
             Some(Ok(answer)) => answer,
             // Dropped unanswered where it was seen to be overdue.
-            Some(Err(_)) | None => Err(RecordError::Overdue(DATABASE_WAIT)),
+            Some(Err(_)) | None => Err(RecordError::Overdue),
         }
     }
 }
@@ -218,9 +221,11 @@ impl Drop for Recorder {
     }
 }
 
-/// A connection for one attempt.
-async fn connect(pool: &Pool) -> Result<Connection, DbError> {
-    Connection::take(pool, ATTEMPT_WITHIN).await
+impl Shared {
+    /// A connection for one attempt.
+    async fn connect(&self) -> Result<Connection, DbError> {
+        Connection::take(&self.pool, self.attempt_within).await
+    }
 }
 
 /// Does a piece of the work of a task that must go on whatever becomes of it. Where it panics, what it had at hand is

@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 
 use super::lines::{Batch, Taken};
 use super::queue::{CROWD, GATHER};
-use super::{Outcome, RecordError, Shared, WaitingPackage, answer_all, connect, packages, unless_it_panics};
+use super::{Outcome, RecordError, Shared, WaitingPackage, answer_all, packages, unless_it_panics};
 use crate::db::measurements::{self, Lock, ReportOutcome, Target};
 
 /// Rounds at a time: one, so that a round has all that came during the one before.
@@ -144,7 +144,7 @@ async fn attempt(
     lock: Lock,
     batches: &[(&Target, &[WaitingPackage])],
 ) -> Result<Vec<ReportOutcome>, RecordError> {
-    let client = connect(&shared.pool).await?;
+    let client = shared.connect().await?;
     let reports: Vec<measurements::ReportPackages<'_>> = batches
         .iter()
         .map(|(target, waiting)| measurements::ReportPackages {

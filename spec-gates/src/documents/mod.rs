@@ -19,7 +19,11 @@ pub use tests::missing_tests;
 /// The texts below `root` that git does not ignore, each with its path from there.
 fn texts(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut texts = Vec::new();
-    for entry in WalkBuilder::new(root).require_git(false).build() {
+    for entry in WalkBuilder::new(root)
+        .require_git(false)
+        .sort_by_file_path(Ord::cmp)
+        .build()
+    {
         let entry = entry.map_err(std::io::Error::other)?;
         if entry.file_type().is_some_and(|found| found.is_file()) {
             // What is no text, a picture for instance, cites nothing.

@@ -239,7 +239,9 @@ impl Recorder {
 
 fn recorder(database: &Database) -> Recorder {
     let settings = recorder::pool_settings(&PoolSettings::default());
-    Recorder(recorder::Recorder::start(pool(database.config(), &settings).unwrap()))
+    let pool = pool(database.config(), &settings).unwrap();
+    // Beside other tests a statement may take longer than a service puts up with: it is as patient as its requests.
+    Recorder(recorder::Recorder::start(pool, Duration::from_millis(1_700)))
 }
 
 pub async fn partner(client: &Object, name: &str) -> Uuid {

@@ -59,7 +59,7 @@ pub async fn handle(
 fn unrecorded(error: RecordError) -> ApiError {
     let reason = match &error {
         RecordError::Busy => Reason::RecorderCrowded,
-        RecordError::Overdue(_) => Reason::RecorderOverdue,
+        RecordError::Overdue => Reason::RecorderOverdue,
         RecordError::Db(error) => Reason::from(&**error),
     };
     if error.is_unavailable() {
