@@ -4216,6 +4216,7 @@ whose signature was right, and whose nonce was fresh, count. It is exact across 
 Semantic versioning; the major version is in the path. 1.0.0 (2026-05): health, organizations, branches and
 inspections. 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
+1.3.0 (2026-12): additions that `CHANGELOG.md` lists.
 
 
 Version: 1.3.0*/
