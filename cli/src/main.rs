@@ -43,7 +43,7 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
     let _log = logging::init(&config.log_level, config.log_format)?;
     let master_key = config.master_key()?;
-    let mut stop = StopSignals::listen()?;
+    let mut stop = StopSignals::listen_and_outlive_hangups()?;
     let database = OpenDatabase::open(&config).await?;
     for migration in &database.applied {
         tracing::info!(migration, "migration applied");
@@ -56,6 +56,11 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
         }
     };
     stop.received().await;
+    if let Some(drain) = config.drain {
+        tracing::info!(%drain, "draining: not ready any more, and serving on for as long, or until the next signal");
+        running.not_ready_any_more();
+        let _ = tokio::time::timeout(*drain, stop.received()).await;
+    }
     tracing::info!("stopping");
     running.stop(*config.shutdown_deadline).await;
     database.close().await;

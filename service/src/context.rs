@@ -16,6 +16,7 @@ use crate::observability::Instruments;
 use crate::recorder::{Outcome, RecordError, Recorder, UnderWay};
 use crate::secrets::Derived;
 use crate::storage::Storage;
+use crate::traces::{Stage, Traces, stage};
 
 /// The state that requests share; cheap to clone.
 ///
@@ -60,6 +61,8 @@ pub struct State {
     pub spec_json: String,
     /// The one place every request passes.
     pub front_door: FrontDoor,
+    /// Sends traces; none does not.
+    pub traces: Option<Traces>,
 }
 
 impl Context {
@@ -74,7 +77,8 @@ impl Context {
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
         let began = Instant::now();
-        let taken = Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline()).await;
+        let taking = Connection::take_of_share(&self.0.waited_for.pool, &caller.key().share, caller.deadline());
+        let taken = stage(Stage::Connection, taking).await;
         self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
         taken
     }
@@ -86,7 +90,8 @@ impl Context {
     pub async fn reader(&self, caller: &Caller) -> Result<Reader, DbError> {
         let WaitedFor { pool, standbys, .. } = &self.0.waited_for;
         let began = Instant::now();
-        let taken = Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline()).await;
+        let taking = Reader::take_of_share(pool, standbys.as_ref(), &caller.key().share, caller.deadline());
+        let taken = stage(Stage::Connection, taking).await;
         self.instruments.waited_for_connection(began.elapsed(), taken.is_ok());
         taken
     }
@@ -96,7 +101,8 @@ impl Context {
     /// # Errors
     /// When it is not known what became of it, at the request's deadline at the latest.
     pub async fn record(&self, caller: &Caller, package: Package) -> Result<Outcome, RecordError> {
-        self.0.waited_for.recorder.submit(package, caller.deadline()).await
+        let recording = self.0.waited_for.recorder.submit(package, caller.deadline());
+        stage(Stage::Recorder, recording).await
     }
 }
 

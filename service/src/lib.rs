@@ -28,3 +28,4 @@ pub mod server;
 pub mod startup;
 pub mod storage;
 pub mod tls;
+pub mod traces;

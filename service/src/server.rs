@@ -26,6 +26,7 @@ use crate::request_log::RequestLog;
 use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
 use crate::tls::{Tls, TlsError, TlsFiles};
+use crate::traces::{self, Traces};
 
 /// The time that the request log is given at a stop, even where requests took all that there was.
 const LAST_ENTRIES: Duration = Duration::from_secs(1);
@@ -69,6 +70,8 @@ pub struct ServerParts {
     pub body_timeout: Duration,
     /// The time in which a request must have been answered.
     pub request_timeout: Duration,
+    /// Where traces are sent; none does not.
+    pub traces: Option<traces::Settings>,
     /// How many reports are rendered at the same time; none leaves that to other replicas.
     #[cfg(feature = "render")]
     pub renderers: usize,
@@ -105,6 +108,9 @@ pub enum StartError {
     /// The certificate for TLS, or its key, cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// Traces cannot be sent.
+    #[error("--otlp-endpoint: traces cannot be sent: {0}")]
+    Traces(#[from] opentelemetry_otlp::ExporterBuildError),
     /// The document does not convert to JSON.
     #[error("the published document is not YAML: {0}")]
     Document(String),
@@ -126,6 +132,7 @@ pub struct RunningServer {
     pub tls: Option<Tls>,
     server: Running,
     internal: Option<Internal>,
+    traces: Option<Traces>,
     background: JoinSet<()>,
     #[cfg(feature = "render")]
     renderers: Renderers,
@@ -137,6 +144,10 @@ pub struct RunningServer {
 /// When the database does not answer, the address is taken, or there is something wrong with the certificate.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     let tls = parts.tls.map(Tls::open).transpose()?;
+    let traces = parts.traces.as_ref();
+    let traces = traces
+        .map(|settings| Traces::start(settings, parts.environment))
+        .transpose()?;
     // Before anything else: it is the one that somebody else may have.
     let internal = parts.internal_listen.map(bind_internal).transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
@@ -208,6 +219,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         cursor_key: parts.master_key.derive(purpose::CURSORS),
         spec_json: spec.to_string(),
         front_door,
+        traces: traces.clone(),
     };
     let context = Context::new(waited_for, state);
     let shared = context.clone();
@@ -258,6 +270,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         tls,
         server,
         internal,
+        traces,
         background,
         #[cfg(feature = "render")]
         renderers,
@@ -269,14 +282,19 @@ fn bind_internal(address: SocketAddr) -> Result<Listener, StartError> {
 }
 
 impl RunningServer {
+    /// From here on `/ready` is 503, so that balancers send requests elsewhere; those that come are answered as before.
+    pub fn not_ready_any_more(&self) {
+        if let Some(internal) = &self.internal {
+            internal.not_ready_any_more();
+        }
+    }
+
     /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did. What they leave in
     /// the request log is written by then, too, or within the first moment after.
     pub async fn stop(mut self, deadline: Duration) -> bool {
         let began = Instant::now();
         // Before connections are turned away, so that a proxy that looks finds out by then.
-        if let Some(internal) = &self.internal {
-            internal.not_ready_any_more();
-        }
+        self.not_ready_any_more();
         self.background.abort_all();
         #[cfg(feature = "render")]
         let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
@@ -287,6 +305,9 @@ impl RunningServer {
         }
         let left = deadline.saturating_sub(began.elapsed()).max(LAST_ENTRIES);
         self.request_log.stop(left).await;
+        if let Some(traces) = self.traces {
+            traces.stop().await;
+        }
         if let Some(internal) = self.internal {
             internal.stop().await;
         }

@@ -18,6 +18,7 @@ use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
 use partner_api::tls::{Tls, TlsFiles};
+use partner_api::traces;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
 use partner_api_signing::Environment;
 use serde_json::Value;
@@ -50,6 +51,8 @@ pub struct Options {
     pub standbys: Option<Arc<Standbys>>,
     /// Where `/live`, `/ready` and `/metrics` are read.
     pub internal_listen: Option<SocketAddr>,
+    /// Where traces are sent.
+    pub traces: Option<traces::Settings>,
     /// The certificate for TLS. [`Service::send`] does not speak it; [`Service::client_over`] does.
     pub tls: Option<TlsFiles>,
 }
@@ -67,6 +70,7 @@ impl Default for Options {
             request_log_days: 90,
             standbys: None,
             internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
+            traces: None,
             tls: None,
         }
     }
@@ -154,6 +158,7 @@ impl Service {
             trusted_proxies: options.trusted_proxies,
             body_timeout: options.body_timeout,
             request_timeout: Duration::from_secs(20),
+            traces: options.traces,
             renderers: options.renderers,
         };
         let running = server::start(parts).await.unwrap_or_else(|error| panic!("{error}"));

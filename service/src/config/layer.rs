@@ -111,6 +111,10 @@ pub struct Layer {
     /// Time that running requests are given after SIGTERM or Ctrl-C [env: PARTNER_API_SHUTDOWN_DEADLINE] [default: 20s]
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     pub shutdown_deadline: Option<Span>,
+    /// Time before that in which /ready is 503 and requests are still answered, for balancers to send theirs elsewhere; a
+    /// second signal ends it [env: PARTNER_API_DRAIN] [default: none]
+    #[arg(long, value_name = "TIME", help_heading = "Requests")]
+    pub drain: Option<Span>,
     #[cfg_attr(
         feature = "render",
         doc = "Reports that this replica renders at the same time; 0 leaves that to other replicas \
@@ -169,6 +173,15 @@ pub struct Layer {
     /// Days before today that those rows are kept, 1 to 3650 [env: PARTNER_API_REQUEST_LOG_DAYS] [default: 90]
     #[arg(long, value_name = "NUMBER", help_heading = "Log")]
     pub request_log_days: Option<u32>,
+
+    /// OpenTelemetry collector that traces are sent to, OTLP over HTTP: http://127.0.0.1:4318. A trace's id is the request's,
+    /// without dashes [env: PARTNER_API_OTLP_ENDPOINT] [default: none, no traces]
+    #[arg(long, value_name = "URL", help_heading = "Log")]
+    pub otlp_endpoint: Option<String>,
+    /// Share of requests that are traced, 0 to 1; those that end in a 5xx are in any case [env: PARTNER_API_TRACE_SHARE]
+    /// [default: 1]
+    #[arg(long, value_name = "NUMBER", help_heading = "Log")]
+    pub trace_share: Option<f64>,
 
     /// The master key itself, which only the environment gives.
     #[arg(skip)]
@@ -248,6 +261,7 @@ impl Layer {
             body_timeout: self.body_timeout.or(under.body_timeout),
             request_timeout: self.request_timeout.or(under.request_timeout),
             shutdown_deadline: self.shutdown_deadline.or(under.shutdown_deadline),
+            drain: self.drain.or(under.drain),
             renderers: self.renderers.or(under.renderers),
             storage_dir: self.storage_dir.or(under.storage_dir),
             s3_bucket: self.s3_bucket.or(under.s3_bucket),
@@ -262,6 +276,8 @@ impl Layer {
             log_format: self.log_format.or(under.log_format),
             request_log: self.request_log.or(under.request_log),
             request_log_days: self.request_log_days.or(under.request_log_days),
+            otlp_endpoint: self.otlp_endpoint.or(under.otlp_endpoint),
+            trace_share: self.trace_share.or(under.trace_share),
             master_key: self.master_key.or(under.master_key),
         }
     }

@@ -29,6 +29,7 @@ use crate::{
     secrets::{Derived, MASTER_KEY_VARIABLE, MasterKey, MasterKeyError},
     storage::{S3Settings, Storage, StorageError},
     tls::TlsFiles,
+    traces,
 };
 
 /// Where the name of the configuration file may stand.
@@ -172,6 +173,8 @@ pub struct Config {
     pub request_timeout: Span,
     /// The time that running requests are given when the service stops.
     pub shutdown_deadline: Span,
+    /// The time before that in which it says that it is not ready, and serves on; none: it stops at once.
+    pub drain: Option<Span>,
     /// How many reports are rendered at the same time; 0 leaves that to other replicas.
     pub renderers: usize,
     /// Where photos and PDFs are kept.
@@ -188,6 +191,8 @@ pub struct Config {
     pub request_log: Switch,
     /// How many days before today those rows are kept.
     pub request_log_days: u32,
+    /// Where traces go; none: nowhere.
+    pub traces: Option<traces::Settings>,
 }
 
 impl Config {
@@ -255,6 +260,7 @@ impl Config {
             body_timeout: all.body_timeout.unwrap_or(Span::secs(30)),
             request_timeout: all.request_timeout.unwrap_or(Span::secs(15)),
             shutdown_deadline: all.shutdown_deadline.unwrap_or(Span::secs(20)),
+            drain: all.drain,
             renderers: all.renderers.unwrap_or(RENDERERS),
             storage: storage(&all, &data_dir)?,
             master_key: master_key.or_else(|| all.master_key_file.clone().map(MasterKeySource::File)),
@@ -263,6 +269,7 @@ impl Config {
             log_format: all.log_format.unwrap_or_default(),
             request_log: all.request_log.unwrap_or(Switch::On),
             request_log_days: all.request_log_days.unwrap_or(REQUEST_LOG_DAYS),
+            traces: traces(&all)?,
             data_dir,
         };
         config.check()?;
@@ -379,6 +386,31 @@ fn read_database(all: &Layer) -> Result<Option<ReadDatabase>, ConfigError> {
             max_lag: max_lag.unwrap_or(Span::secs(2)),
         })),
     }
+}
+
+fn traces(all: &Layer) -> Result<Option<traces::Settings>, ConfigError> {
+    let endpoint = match (&all.otlp_endpoint, all.trace_share) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err(ConfigError::option("--trace-share", "needs --otlp-endpoint")),
+        (Some(endpoint), _) => endpoint,
+    };
+    let is_usable = |url: &Url| {
+        let is_bare = url.query().is_none() && url.username().is_empty() && url.password().is_none();
+        is_bare && ["http", "https"].contains(&url.scheme())
+    };
+    if !Url::parse(endpoint).is_ok_and(|url| is_usable(&url)) {
+        let reason = "must be the URL of a collector, such as http://127.0.0.1:4318; what it asks for beside goes into \
+                      OTEL_EXPORTER_OTLP_HEADERS";
+        return Err(ConfigError::option("--otlp-endpoint", reason));
+    }
+    let share = all.trace_share.unwrap_or(1.0);
+    if !(0.0..=1.0).contains(&share) {
+        return Err(ConfigError::option("--trace-share", "must be from 0 to 1, such as 0.1"));
+    }
+    Ok(Some(traces::Settings {
+        endpoint: endpoint.clone(),
+        share,
+    }))
 }
 
 fn tls(all: &Layer) -> Result<Option<TlsFiles>, ConfigError> {

@@ -66,6 +66,7 @@ fn defaults_are_as_documented() {
         ("info", LogFormat::Auto)
     );
     assert_eq!((config.request_log, config.request_log_days), (Switch::On, 90));
+    assert_eq!(config.traces, None);
 }
 
 #[test]
@@ -113,6 +114,7 @@ fn every_option_is_understood_in_all_three_layers() {
         body_timeout = "10s"
         request_timeout = "11s"
         shutdown_deadline = "12s"
+        drain = "3s"
         renderers = 2
         s3_bucket = "b"
         s3_region = "r"
@@ -126,6 +128,8 @@ fn every_option_is_understood_in_all_three_layers() {
         log_format = "json"
         request_log = "off"
         request_log_days = 7
+        otlp_endpoint = "http://127.0.0.1:4318"
+        trace_share = 0.25
     "#;
     let from_file = Config::resolve(none(), none(), file(text)).unwrap();
     let table: toml::Table = text.parse().unwrap();
@@ -298,6 +302,19 @@ fn options_that_make_no_sense_are_refused_by_name() {
         ("tls_certificate = 'c'", ["--tls-key", "needed with --tls-certificate"]),
         ("tls_key = 'k'", ["--tls-certificate", "needed with --tls-key"]),
         ("request_log_days = 0", ["--request-log-days", "1 to 3650"]),
+        ("trace_share = 0.5", ["--trace-share", "--otlp-endpoint"]),
+        (
+            "otlp_endpoint = 'localhost:4318'",
+            ["--otlp-endpoint", "http://127.0.0.1:4318"],
+        ),
+        (
+            "otlp_endpoint = 'http://me:hush@collector'",
+            ["--otlp-endpoint", "OTEL_EXPORTER_OTLP_HEADERS"],
+        ),
+        (
+            "otlp_endpoint = 'http://collector'\ntrace_share = 1.5",
+            ["--trace-share", "0 to 1"],
+        ),
         ("s3_region = 'r'", ["--s3-bucket", "needed"]),
         ("s3_bucket = 'b'\nstorage_dir = 'd'", ["--storage-dir", "not both"]),
         (

@@ -19,6 +19,7 @@ use super::pool::POOL_WAIT;
 use super::statement::Statement;
 use super::transaction::{Prepared, Transaction};
 use crate::deadline::Deadline;
+use crate::traces::{Stage, stage};
 
 /// Values of a statement's parameters.
 pub type Parameters<'p> = [&'p (dyn ToSql + Sync)];
@@ -88,9 +89,12 @@ impl Connection {
     /// # Errors
     /// What the database says, or that it said nothing in time.
     pub async fn query(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Vec<Row>, DbError> {
-        let prepared = self.prepare(statement).await?;
-        self.finish(async |client| client.query(&prepared.0, parameters).await)
-            .await
+        let work = async {
+            let prepared = self.prepare(statement).await?;
+            self.finish(async |client| client.query(&prepared.0, parameters).await)
+                .await
+        };
+        stage(Stage::Statement(statement), work).await
     }
 
     /// The row of a statement that gives at most one.
@@ -102,9 +106,12 @@ impl Connection {
         statement: &'static Statement,
         parameters: &Parameters<'_>,
     ) -> Result<Option<Row>, DbError> {
-        let prepared = self.prepare(statement).await?;
-        self.finish(async |client| client.query_opt(&prepared.0, parameters).await)
-            .await
+        let work = async {
+            let prepared = self.prepare(statement).await?;
+            self.finish(async |client| client.query_opt(&prepared.0, parameters).await)
+                .await
+        };
+        stage(Stage::Statement(statement), work).await
     }
 
     /// The row of a statement that gives one.
@@ -112,9 +119,12 @@ impl Connection {
     /// # Errors
     /// As [`query`](Self::query), and for any other number of rows.
     pub async fn query_one(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<Row, DbError> {
-        let prepared = self.prepare(statement).await?;
-        self.finish(async |client| client.query_one(&prepared.0, parameters).await)
-            .await
+        let work = async {
+            let prepared = self.prepare(statement).await?;
+            self.finish(async |client| client.query_one(&prepared.0, parameters).await)
+                .await
+        };
+        stage(Stage::Statement(statement), work).await
     }
 
     /// The rows of a statement whose parameters have types that the database could not tell.
@@ -128,11 +138,11 @@ impl Connection {
     ) -> Result<Vec<Row>, DbError> {
         let types: Vec<Type> = parameters.iter().map(|(_, kind)| kind.clone()).collect();
         let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
-        self.finish(async |client| {
+        let work = self.finish(async |client| {
             let prepared = client.prepare_typed_cached(statement.sql(), &types).await?;
             client.query(&prepared, &values).await
-        })
-        .await
+        });
+        stage(Stage::Statement(statement), work).await
     }
 
     /// Executes a statement; returns how many rows it changed.
@@ -140,9 +150,12 @@ impl Connection {
     /// # Errors
     /// As [`query`](Self::query).
     pub async fn execute(&self, statement: &'static Statement, parameters: &Parameters<'_>) -> Result<u64, DbError> {
-        let prepared = self.prepare(statement).await?;
-        self.finish(async |client| client.execute(&prepared.0, parameters).await)
-            .await
+        let work = async {
+            let prepared = self.prepare(statement).await?;
+            self.finish(async |client| client.execute(&prepared.0, parameters).await)
+                .await
+        };
+        stage(Stage::Statement(statement), work).await
     }
 
     /// A transaction, which is not begun yet.

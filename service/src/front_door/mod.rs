@@ -43,6 +43,7 @@ use crate::generated::operations::Operation;
 use crate::listener::RequestBody;
 use crate::request_log::{Reason, RequestLog};
 use crate::rules::user_agent;
+use crate::traces::{Stage, Traces, stage};
 use address::TrustedProxies;
 use route::Destination;
 
@@ -118,12 +119,14 @@ impl FrontDoor {
             return public::answer(context, arrived).await;
         }
         let identified = identify::identify(&self.directory, arrived)?;
-        let received = body::receive(&self.body_budget, self.settings.body_timeout, identified).await?;
+        let receiving = body::receive(&self.body_budget, self.settings.body_timeout, identified);
+        let received = stage(Stage::Body, receiving).await?;
         let verified = verify::signature(self.settings.environment, received)?;
         let so_far = verified.seen.clone();
         let located = verify::address(verified)?;
         let answered = async {
-            let admitted = admit::admit(&self.directory, &self.admission, located).await?;
+            let admitting = admit::admit(&self.directory, &self.admission, located);
+            let admitted = stage(Stage::Admission, admitting).await?;
             let routed = route::route(admitted)?;
             let permitted = route::permission(routed)?;
             let callable = route::parameters(permitted)?;
@@ -145,9 +148,14 @@ pub async fn answer(context: Context, peer: SocketAddr, request: http::Request<R
     let seen = arrived.seen.clone();
     // Whatever is logged on the way names the request.
     let span = tracing::info_span!("request", request_id = %seen.request_id);
-    let outcome = answer::or_internal_error(door.pass(&context, arrived), &seen)
-        .instrument(span)
-        .await;
+    let work = answer::or_internal_error(door.pass(&context, arrived), &seen).instrument(span);
+    let (outcome, stages) = match context.traces {
+        None => (work.await, None),
+        Some(_) => {
+            let (outcome, stages) = Traces::noting(work).await;
+            (outcome, Some(stages))
+        }
+    };
     let (seen, error, response) = match outcome {
         Ok(Answered { seen, response }) => (seen, None, response),
         Err(refused) => {
@@ -158,6 +166,9 @@ pub async fn answer(context: Context, peer: SocketAddr, request: http::Request<R
     let response = answer::finished(response, &seen);
     let record = record::of(seen, &response, error);
     record::say(&record);
+    if let (Some(traces), Some(stages)) = (&context.traces, stages) {
+        traces.tell(&record, stages);
+    }
     context.instruments.answered(&record);
     door.log.push(record);
     response

@@ -69,6 +69,7 @@ mod observability {
     mod metrics;
     pub mod page;
     mod ready;
+    mod traces;
 }
 #[path = "../request_log"]
 mod request_log {
@@ -89,5 +90,5 @@ mod properties {
 mod tls {
     mod renewing;
     mod serving;
-    mod world;
+    pub mod world;
 }

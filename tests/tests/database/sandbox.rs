@@ -245,6 +245,7 @@ async fn serve(place: &Place) -> RunningServer {
         trusted_proxies: TrustedProxies(Vec::new()),
         body_timeout: Duration::from_secs(30),
         request_timeout: Duration::from_secs(30),
+        traces: None,
         renderers: 0,
     };
     start(parts).await.expect("a server")

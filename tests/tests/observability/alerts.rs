@@ -5,13 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use partner_api_tests::{ALPHA, Request, Service};
+use partner_api_tests::{ALPHA, Options, Request, Service};
 use promql_parser::label::{MatchOp, Matcher};
 use promql_parser::parser::{self, Expr, LabelModifier, VectorSelector};
 use serde_json::Value;
 
 use super::page::{Page, Sample};
 use crate::measurements::state::package;
+use crate::tls::world::{Made, Place};
 
 /// Labels that Prometheus gives to whatever it scrapes, and that it has of its own.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
@@ -128,7 +129,13 @@ async fn every_metric_and_label_of_the_alerts_and_the_dashboard_is_there_after_a
     service
         .within_five_seconds(async || Page::of(&service).await.count("partner_api_partitions_ahead", &[]) > 0.0)
         .await;
-    let page = Page::of(&service).await;
+    let mut page = Page::of(&service).await;
+    let place = Place::with(&Made::new());
+    let with_tls = Options {
+        tls: Some(place.files.clone()),
+        ..Options::default()
+    };
+    page.0.extend(Page::of(&service.replica_with(with_tls).await).await.0);
 
     let mut named = Vec::new();
     expressions(&serde_yaml::from_str(&read("alerts.yml")).unwrap(), &mut named);
