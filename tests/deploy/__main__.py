@@ -100,7 +100,7 @@ def main():
         keys = service.furnish()
         service.learns(keys)
         for kind in (Nginx, Haproxy):
-            proxies.append(kind(folder, service.door.port))
+            proxies.append(kind(folder, service.door.port, service.internal.port))
             proxies[-1].start()
         with ThreadPoolExecutor(3) as pool:
             files = Files(os.path.abspath(options.program), folder, service)

@@ -134,8 +134,8 @@ class Files:
         wrong = []
         with http.server.HTTPServer(("127.0.0.1", 0), Sick) as sick:
             threading.Thread(target=sick.handle_request, daemon=True).start()
-            for port, healthy in ((self.service.door.port, True), (sick.server_port, False), (1, False)):
-                environment = {"PATH": os.environ["PATH"], "PARTNER_API_LISTEN": f"0.0.0.0:{port}"}
+            for port, healthy in ((self.service.internal.port, True), (sick.server_port, False), (1, False)):
+                environment = {"PATH": os.environ["PATH"], "PARTNER_API_INTERNAL_LISTEN": f"127.0.0.1:{port}"}
                 code, said = run(*command, env=environment)
                 if (code == 0) != healthy:
                     wrong.append(f"port {port}: it ends with {code}: {said}")

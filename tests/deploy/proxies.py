@@ -72,7 +72,7 @@ class Proxy:
 
     name, arguments = "", ()
 
-    def __init__(self, folder, upstream):
+    def __init__(self, folder, upstream, internal):
         self.folder, self.port, self.process = os.path.join(folder, self.name), free_port(), None
         os.makedirs(os.path.join(self.folder, "partner-api"))
         chain, key = certificate(os.path.join(self.folder, "partner-api"))
@@ -80,9 +80,9 @@ class Proxy:
             self.pem = write(os.path.join(self.folder, "partner-api.pem"), first.read() + second.read())
         self.door = Door(self.name, self.port, ssl.create_default_context(), chain)
         self.output = os.path.join(self.folder, "output")
-        self.configure(upstream)
+        self.configure(upstream, internal)
 
-    def configure(self, upstream):
+    def configure(self, upstream, internal):
         """Writes the configuration."""
         raise NotImplementedError
 
@@ -127,7 +127,7 @@ class Nginx(Proxy):
             + f"events {{ worker_connections 4096; }}\nhttp {{\n{temporary}include {site};\n}}\n"
         )
 
-    def configure(self, upstream):
+    def configure(self, upstream, internal):
         log = ("/var/log/nginx/partner-api.log", f"{self.folder}/access.log", 1)
         write(f"{self.folder}/shipped.conf", with_other_values(NGINX, [log]))
         write(f"{self.folder}/shipped-nginx.conf", self.wrapper(f"{self.folder}/shipped.conf"))
@@ -181,7 +181,7 @@ class Haproxy(Proxy):
 
     name = "haproxy"
 
-    def configure(self, upstream):
+    def configure(self, upstream, internal):
         pem = ("/etc/haproxy/partner-api.pem alpn", f"{self.pem} alpn", 2)
         shipped = with_other_values(HAPROXY, [pem])
         write(f"{self.folder}/shipped.cfg", shipped)
@@ -191,7 +191,8 @@ class Haproxy(Proxy):
             ("    user haproxy\n    group haproxy\n    chroot /var/lib/haproxy\n", "", 1),
             ("bind 0.0.0.0:443 ssl", f"bind 127.0.0.1:{self.port} ssl", 1),
             (f"    bind [::]:443 v6only ssl crt {self.pem} alpn h2,http/1.1\n", "", 1),
-            ("server replica1 127.0.0.1:8080", f"server replica1 127.0.0.1:{upstream}", 1),
+            ("127.0.0.1:8080", f"127.0.0.1:{upstream}", 2),
+            ("check port 9464", f"check port {internal}", 1),
             ("timeout client 30s", f"timeout client {BOUND}s", 1),
             ("timeout http-request 10s", f"timeout http-request {BOUND}s", 1),
             ("timeout http-keep-alive 30s", f"timeout http-keep-alive {BOUND}s", 1),

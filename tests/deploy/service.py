@@ -27,6 +27,7 @@ class Service:
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
         self.door = Door("directly", free_port())
+        self.internal = Door("internally", free_port())
         self.log = os.path.join(folder, "service.log")
         self.process = None
         key_file = os.path.join(folder, "master.key")
@@ -46,7 +47,10 @@ class Service:
             "--listen",
             f"127.0.0.1:{self.door.port}",
             "--internal-listen",
-            "127.0.0.1:0",
+            f"127.0.0.1:{self.internal.port}",
+            # For as long as a check takes: a second signal ends it.
+            "--drain",
+            "1h",
             "--trusted-proxies",
             "127.0.0.1/32",
         ]
@@ -69,12 +73,19 @@ class Service:
         """Stops it in order, with its database."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
-            self.process.terminate()
             try:
+                self.drain()
+                self.process.terminate()
                 self.process.wait(30)
-            except subprocess.TimeoutExpired:
+            except (OSError, subprocess.TimeoutExpired):
                 self.process.kill()
                 self.process.wait()
+
+    def drain(self):
+        """From here on it is not ready, and serves."""
+        self.process.terminate()
+        while ask(self.internal, "GET", b"/ready").status != 503:
+            time.sleep(0.05)
 
     def freeze(self):
         """It keeps its connections and answers nothing."""
