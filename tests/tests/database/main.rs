@@ -10,4 +10,5 @@ mod connections;
 mod migrations;
 mod rolling;
 mod sandbox;
+mod scaling;
 mod statements;
