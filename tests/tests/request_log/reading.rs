@@ -1,6 +1,7 @@
 //! Finding requests: by key, by partner, by outcome, by time, and as they come.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use partner_api::db::statement::STATEMENTS;
 use partner_api::request_log::{Cursor, Entry, Filter, follow};
 use partner_api_tests::fixture::{ALPHA_ROTATED, BETA, partners};
 use partner_api_tests::{ALPHA, Request, Service};
@@ -201,4 +202,42 @@ async fn following_misses_nothing_that_a_replica_writes_late_and_repeats_nothing
     assert_eq!(until_present[1].request_id, present);
     let at: DateTime<Utc> = until_present[1].at;
     assert!(Utc::now() - at >= TimeDelta::seconds(2));
+}
+
+/// What is asked of keys is read from the index by key, however seldom a key is seen: a walk back in time until enough of its
+/// requests are found is a walk through all of the log.
+#[tokio::test]
+async fn a_key_that_was_never_seen_costs_no_walk_through_the_log() {
+    let service = Service::start().await;
+    let rows =
+        "INSERT INTO request_log (at, request_id, took_us, received_bytes, status, address, method, route, key_id)
+                SELECT now(), gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', 'key' || n % 5
+                FROM generate_series(1, 20000) n";
+    service.db.batch_execute(rows).await.unwrap();
+    service
+        .db
+        .batch_execute("ANALYZE request_log; SET plan_cache_mode = force_generic_plan")
+        .await
+        .unwrap();
+    let filter = "NULL, NULL, 100::smallint, 599::smallint, NULL, NULL, NULL, 50";
+    for (name, own) in [
+        ("partner_api::request_log::find::LIST_OF_KEY", "'never seen', NULL"),
+        ("partner_api::request_log::find::LIST_OF_PARTNER", "NULL"),
+    ] {
+        let statement = STATEMENTS.iter().find(|statement| statement.name() == name).unwrap();
+        let prepare = format!("PREPARE asked AS {}", statement.sql());
+        service.db.batch_execute(&prepare).await.unwrap();
+        let explain = format!("EXPLAIN EXECUTE asked({filter}, {own})");
+        let plan: Vec<String> = service
+            .db
+            .query(&explain, &[])
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| row.get(0))
+            .collect();
+        let plan = plan.join("\\n");
+        assert!(plan.contains("Index Scan Backward using") && plan.contains("_key_id_at_idx"), "{plan}");
+        service.db.batch_execute("DEALLOCATE asked").await.unwrap();
+    }
 }
