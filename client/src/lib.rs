@@ -36,7 +36,7 @@
 //!     .branch_code("ANK-01")
 //!     .plate("34 ABC 123")
 //!     .external_id(Some("M-2026-000123".parse()?))
-//!     .measurements([("BRAKE_FRONT_LEFT".to_owned(), 2.85)].into_iter().collect::<std::collections::HashMap<_, _>>());
+//!     .measurements(std::collections::HashMap::from([("BRAKE_FRONT_LEFT".to_owned(), "2.85".parse()?)]));
 //! let answer = client.submit_measurement().body(package).send().await?;
 //! println!("{:?}", answer.data.status);
 //! # Ok(())
@@ -54,7 +54,7 @@ mod retry;
 
 pub use connect::{ConnectError, Connector, connect};
 pub use describe::{Description, describe};
-pub use generated::{ByteStream, Client, ClientInfo, Error, ResponseValue, builder, types};
+pub use generated::{ByteStream, Client, ClientInfo, DecimalNumber, Error, ResponseValue, builder, types};
 pub use hooks::{Exchange, Hooks, Observer};
 pub use paging::inspections;
 pub use partner_api_signing::{InvalidKeyId, InvalidSecret, KeyId, Secret};

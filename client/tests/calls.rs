@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use partner_api_client::{Client, Connector, Error, Exchange, RetryPolicy, describe, inspections, types};
+use partner_api_client::{
+    Client, Connector, DecimalNumber, Error, Exchange, RetryPolicy, describe, inspections, types,
+};
 use partner_api_signing::{Canonical, Secret, body_sha256, canonical_query, split_target, verify};
 use serde_json::json;
 use server::{Received, Server, Step};
@@ -64,8 +66,8 @@ fn refused(status: u16, code: &str, headers: &[&str]) -> Step {
 }
 
 fn package(external_id: Option<&str>) -> types::builder::MeasurementRequest {
-    let measurements: HashMap<_, _> = (0..20)
-        .map(|number| (format!("POINT_{number}"), f64::from(number)))
+    let measurements: HashMap<String, DecimalNumber> = (0..20)
+        .map(|number| (format!("POINT_{number}"), rust_decimal::Decimal::from(number).into()))
         .collect();
     types::MeasurementRequest::builder()
         .branch_code("ANK-01")

@@ -6,9 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use comfy_table::{Table, presets};
 use partner_api_client::types::{Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus};
-use partner_api_client::{Client, Error, ResponseValue, connect, describe, types};
+use partner_api_client::{Client, DecimalNumber, Error, ResponseValue, connect, describe, types};
 use partner_api_signing::{Headers, KeyId, Secret, SigningError, UnsignedRequest, nonce_from};
 use rand::Rng as _;
+use rust_decimal::Decimal;
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -213,20 +214,20 @@ type Package = Result<MeasurementRequest, types::error::ConversionError>;
 /// What a test line sends of a car in fair order.
 fn package(branch_code: &str, plate: &str, external_id: &str) -> Package {
     let values = [
-        ("DYNO_MEASURED_HP", 118.4),
-        ("SUSP_FRONT_LEFT", 71.0),
-        ("SUSP_FRONT_RIGHT", 69.5),
-        ("BRAKE_FRONT_LEFT", 2.85),
-        ("BRAKE_FRONT_RIGHT", 2.91),
-        ("BRAKE_REAR_LEFT", 1.74),
-        ("BRAKE_REAR_RIGHT", 1.69),
-        ("HANDBRAKE_LEFT", 1.12),
-        ("HANDBRAKE_RIGHT", 0.78),
-        ("SLIP_FRONT", -3.2),
+        ("DYNO_MEASURED_HP", Decimal::new(1184, 1)),
+        ("SUSP_FRONT_LEFT", Decimal::new(710, 1)),
+        ("SUSP_FRONT_RIGHT", Decimal::new(695, 1)),
+        ("BRAKE_FRONT_LEFT", Decimal::new(285, 2)),
+        ("BRAKE_FRONT_RIGHT", Decimal::new(291, 2)),
+        ("BRAKE_REAR_LEFT", Decimal::new(174, 2)),
+        ("BRAKE_REAR_RIGHT", Decimal::new(169, 2)),
+        ("HANDBRAKE_LEFT", Decimal::new(112, 2)),
+        ("HANDBRAKE_RIGHT", Decimal::new(78, 2)),
+        ("SLIP_FRONT", Decimal::new(-32, 1)),
     ];
-    let values: std::collections::HashMap<String, f64> = values
+    let values: std::collections::HashMap<String, DecimalNumber> = values
         .into_iter()
-        .map(|(code, value)| (code.to_owned(), value))
+        .map(|(code, value)| (code.to_owned(), value.into()))
         .collect();
     MeasurementRequest::builder()
         .branch_code(branch_code)

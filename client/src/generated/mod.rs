@@ -4,6 +4,8 @@
 
 #![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs, non_camel_case_types)]
 
+mod decimal_number;
+pub use decimal_number::DecimalNumber;
 #[allow(unused_imports)]
 pub use progenitor_client::{ByteStream, ClientInfo, Error, ResponseValue};
 #[allow(unused_imports)]
@@ -182,7 +184,7 @@ replaced by `[removed]` when `pii_mode` is `NONE` or `MASKED`.
         /**The measured value, in `unit`, with the decimals it was measured with. Absent when nothing was measured.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
-        pub numeric_value: ::std::option::Option<f64>,
+        pub numeric_value: ::std::option::Option<super::DecimalNumber>,
         /**How grave the finding is, a code in capitals. Open vocabulary; known values: `NONE`, `LOW`, `MEDIUM`,
 `HIGH`.
 */
@@ -576,7 +578,10 @@ letter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0
 most 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's
 description lists the codes and their units.
 */
-        pub measurements: ::std::collections::HashMap<::std::string::String, f64>,
+        pub measurements: ::std::collections::HashMap<
+            ::std::string::String,
+            super::DecimalNumber,
+        >,
         /**Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are
 removed; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five
 digits, else 400 `invalid_request`. 1 to 32 characters as sent.
@@ -1700,7 +1705,7 @@ null, `***` when hidden.
             name: ::std::result::Result<::std::string::String, ::std::string::String>,
             note: ::std::result::Result<::std::string::String, ::std::string::String>,
             numeric_value: ::std::result::Result<
-                ::std::option::Option<f64>,
+                ::std::option::Option<super::super::DecimalNumber>,
                 ::std::string::String,
             >,
             severity: ::std::result::Result<
@@ -1773,7 +1778,9 @@ null, `***` when hidden.
             }
             pub fn numeric_value<T>(mut self, value: T) -> Self
             where
-                T: ::std::convert::TryInto<::std::option::Option<f64>>,
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::super::DecimalNumber>,
+                >,
                 T::Error: ::std::fmt::Display,
             {
                 self.numeric_value = value
@@ -2904,7 +2911,10 @@ null, `***` when hidden.
                 ::std::string::String,
             >,
             measurements: ::std::result::Result<
-                ::std::collections::HashMap<::std::string::String, f64>,
+                ::std::collections::HashMap<
+                    ::std::string::String,
+                    super::super::DecimalNumber,
+                >,
                 ::std::string::String,
             >,
             plate: ::std::result::Result<
@@ -2982,7 +2992,10 @@ null, `***` when hidden.
             pub fn measurements<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<
-                    ::std::collections::HashMap<::std::string::String, f64>,
+                    ::std::collections::HashMap<
+                        ::std::string::String,
+                        super::super::DecimalNumber,
+                    >,
                 >,
                 T::Error: ::std::fmt::Display,
             {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::client_document::openapi;
 use super::client_names::without_composed_defaults;
+use super::decimal_numbers;
 use crate::Problem;
 use crate::load::Document;
 use crate::model::{Api, BodyContent, Operation};
@@ -26,6 +27,7 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
     for schema in decimals(&document.value) {
         settings.with_conversion(schema, "::rust_decimal::Decimal", std::iter::empty());
     }
+    let has_numbers = decimal_numbers::put_into(&mut settings, &mut value);
     let tokens = match generated(&settings, &value) {
         Err(progenitor::Error::TypeError(_)) => {
             without_composed_defaults(&mut value);
@@ -34,7 +36,10 @@ pub(super) fn tokens(document: &Document, api: &Api, root: &TokenStream) -> Resu
         first => first,
     };
     let tokens = tokens.map_err(|error| Problem::Client(error.to_string()))?;
-    let tokens = corrected(stand_ins.taken_out_of(tokens), has_default(document));
+    let mut tokens = corrected(stand_ins.taken_out_of(tokens), has_default(document));
+    if has_numbers {
+        tokens = decimal_numbers::named(tokens);
+    }
     Ok(
         match api.operations.iter().any(|operation| has_list_in_form(operation, api)) {
             true => with_lists_in_forms(tokens),

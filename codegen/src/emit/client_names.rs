@@ -323,7 +323,7 @@ pub(super) fn without_composed_defaults(document: &mut Value) {
 }
 
 /// Every object of a document that is no data.
-fn walk(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+pub(super) fn walk(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(members) => {
             change(members);

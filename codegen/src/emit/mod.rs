@@ -6,6 +6,7 @@ mod calls;
 mod client;
 mod client_document;
 mod client_names;
+mod decimal_numbers;
 mod dispatch;
 mod enumerations;
 mod errors;
@@ -121,16 +122,18 @@ pub fn server(api: &Api, root: &Root, dispatch: Dispatch) -> Result<Vec<File>, P
     ])
 }
 
-/// The client's file.
+/// The client's files.
 ///
 /// # Errors
 /// When progenitor cannot generate it, or a defect of the generator.
 pub fn client(document: &Document, api: &Api, root: &Root) -> Result<Vec<File>, Problem> {
-    Ok(vec![file(
+    let code = file(
         "mod.rs",
         "The client, by progenitor.",
         client::tokens(document, api, &root.tokens())?,
-    )?])
+    )?;
+    let decimal_number = decimal_numbers::file(&code.text);
+    Ok([code].into_iter().chain(decimal_number).collect())
 }
 
 fn modules(dispatch: Dispatch) -> TokenStream {

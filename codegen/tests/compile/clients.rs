@@ -87,3 +87,50 @@ async fn parts_are_sent_as_their_caller_writes_them() {
     assert_eq!(status!(with("multipart/form-data; boundary=x").send()), REACHED.0);
     assert_eq!(status!(with("multipart/form-data").send()), 400);
 }
+
+#[test]
+fn a_decimal_number_goes_over_the_wire_as_it_was_written() {
+    use positive::client_decimals::client::{DecimalNumber, types};
+    // 18 digits, of which a binary number keeps 16; and a second decimal, of which it knows nothing.
+    let text = concat!(
+        r#"{"all":[1.10,-0.000001],"by_code":{"A":123456789.123456789},"either":2.85,"may":2.50,"must":0.1,"#,
+        r#""named":12345678901234567.8,"usual":0.25}"#
+    );
+    let read: types::Readings = serde_json::from_str(text).unwrap();
+    assert_eq!(read.by_code["A"].to_string(), "123456789.123456789");
+    assert_eq!(read.may.unwrap().0, rust_decimal::Decimal::new(250, 2));
+    assert_eq!(read.none, None);
+    assert_eq!(serde_json::to_string(&read).unwrap(), text);
+
+    // By way of a value, which has made a binary number of it.
+    let value: serde_json::Value = serde_json::from_str("2.85").unwrap();
+    let number: DecimalNumber = serde_json::from_value(value).unwrap();
+    assert_eq!(number.to_string(), "2.85");
+    for (text, number) in [("285e-2", "2.85"), ("-1.5E+2", "-150"), ("0", "0"), ("7", "7")] {
+        assert_eq!(serde_json::from_str::<DecimalNumber>(text).unwrap().to_string(), number);
+    }
+}
+
+#[test]
+fn what_is_no_decimal_number_is_refused_and_nothing_is_rounded() {
+    use positive::client_decimals::client::{DecimalNumber, types};
+    let of = |text: &str| serde_json::from_str::<DecimalNumber>(text);
+    let thirty_digits = "1.23456789012345678901234567890";
+    for text in [
+        r#""2.85""#,
+        "{}",
+        r#"{"a":1}"#,
+        "[1]",
+        "true",
+        "null",
+        thirty_digits,
+        "1e40",
+        "1e-40",
+    ] {
+        assert!(of(text).is_err(), "{text}");
+    }
+    // The same where serde looks at the value first.
+    let either = |text: &str| serde_json::from_str::<types::Either>(text);
+    assert!(matches!(either(r#""2.85""#), Ok(types::Either::String(_))));
+    assert!(either("{}").is_err() && either("[1]").is_err() && either("true").is_err());
+}

@@ -33,7 +33,10 @@ async fn signed_requests_pass_over_http1_and_http2() {
         let package = MeasurementRequest::builder()
             .branch_code("IZMIR-01")
             .plate("34 ABC 123")
-            .measurements(std::collections::HashMap::from([("BRAKE_FRONT_LEFT".to_owned(), 2.85)]));
+            .measurements(std::collections::HashMap::from([(
+                "BRAKE_FRONT_LEFT".to_owned(),
+                "2.85".parse().unwrap(),
+            )]));
         let sent = client.submit_measurement().body(package).send().await.unwrap();
         assert_eq!(sent.status().as_u16(), 201);
     }

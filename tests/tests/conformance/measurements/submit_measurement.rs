@@ -271,7 +271,10 @@ async fn the_client_sends_and_understands_it() {
         .branch_code("IZMIR-01")
         .plate("35 OPN 205")
         .external_id(Some("M-1".parse().unwrap()))
-        .measurements(std::collections::HashMap::from([("BRAKE_FRONT_LEFT".to_owned(), 2.85)]));
+        .measurements(std::collections::HashMap::from([(
+            "BRAKE_FRONT_LEFT".to_owned(),
+            "2.85".parse().unwrap(),
+        )]));
     let client = service.client(&ALPHA);
     let first = client.submit_measurement().body(package.clone()).send().await.unwrap();
     assert_eq!(

@@ -1,0 +1,90 @@
+//! Numbers of `format: decimal` in a client: progenitor knows binary ones only, which round what devices measure.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use progenitor::{GenerationSettings, TypeImpl};
+use quote::quote;
+use serde_json::{Value, json};
+
+use super::client_names::walk;
+use super::{File, GENERATED};
+
+/// The type and how it is read and written: a file of its own beside what progenitor writes.
+const SOURCE: &str = include_str!("../../templates/client/decimal_number.rs");
+
+/// Where the type is, until it is known how deep in modules it is named.
+const STAND_IN: &str = "decimal_number_of_this_client";
+
+/// What is left of such a schema: neither progenitor nor the type checks bounds.
+const KEPT: [&str; 7] = [
+    "type",
+    "format",
+    "nullable",
+    "default",
+    "title",
+    "description",
+    "example",
+];
+
+/// Has progenitor name the type for such numbers in `document`; says whether there are any.
+pub(super) fn put_into(settings: &mut GenerationSettings, document: &mut Value) -> bool {
+    let mut is_found = false;
+    walk(document, &mut |schema| {
+        let is_meant = schema.get("type") == Some(&json!("number")) && schema.get("format") == Some(&json!("decimal"));
+        if is_meant && !schema.contains_key("enum") {
+            is_found = true;
+            schema.retain(|key, _| KEPT.contains(&key.as_str()));
+        }
+    });
+    if let (true, Ok(schema)) = (
+        is_found,
+        serde_json::from_value(json!({ "type": "number", "format": "decimal" })),
+    ) {
+        let name = format!("::{STAND_IN}::DecimalNumber");
+        settings.with_conversion(schema, name, [TypeImpl::Display, TypeImpl::FromStr].into_iter());
+    }
+    is_found
+}
+
+/// The code with the type's path, and the module that it is in.
+pub(super) fn named(tokens: TokenStream) -> TokenStream {
+    let tokens = at_depth(tokens, 0);
+    quote! {
+        mod decimal_number;
+        pub use decimal_number::DecimalNumber;
+
+        #tokens
+    }
+}
+
+/// The file of the type, where `code` names it.
+pub(super) fn file(code: &str) -> Option<File> {
+    code.contains("mod decimal_number;").then(|| File {
+        name: "decimal_number.rs".into(),
+        text: format!("//! A decimal number, exactly.\n//!\n{GENERATED}\n\n{SOURCE}"),
+    })
+}
+
+fn at_depth(tokens: TokenStream, depth: usize) -> TokenStream {
+    let mut out: Vec<TokenTree> = Vec::new();
+    for tree in tokens {
+        match tree {
+            TokenTree::Ident(name) if name == STAND_IN => {
+                // `::`, which begins the name of a crate.
+                out.truncate(out.len().saturating_sub(2));
+                let up = std::iter::repeat_n(quote! { super }, depth);
+                out.extend(match depth {
+                    0 => quote! { self },
+                    _ => quote! { #(#up)::* },
+                });
+            }
+            TokenTree::Group(group) => {
+                let is_module = group.delimiter() == Delimiter::Brace
+                    && matches!(out.as_slice(), [.., TokenTree::Ident(word), TokenTree::Ident(_)] if word == "mod");
+                let inner = at_depth(group.stream(), depth + usize::from(is_module));
+                out.push(Group::new(group.delimiter(), inner).into());
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
+}
