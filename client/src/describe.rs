@@ -89,6 +89,8 @@ mod tests {
             error: types::ErrorDetail {
                 code: code.to_owned(),
                 message: "as the service said".to_owned(),
+                field: None,
+                details: Vec::new(),
                 request_id: "r-1".to_owned(),
             },
         };

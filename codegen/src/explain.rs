@@ -263,6 +263,9 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
         if body.raw {
             lines.push("    raw: the exact bytes of the body".into());
         }
+        if body.further_faults {
+            lines.push("    and `faults` beside it, with `--dispatch calls`, says what else is wrong with a body that is refused".into());
+        }
     }
     if operation.websocket {
         lines.push("    upgrade: the connection, to become a websocket".into());

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use codegen_runtime::Faults;
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
@@ -22,6 +23,8 @@ pub struct ApiError {
     pub code: ErrorCode,
     /// What is wrong, and what to do, for the partner's engineer.
     pub message: String,
+    /// The places of the request that are wrong, where they can be named (ERR-9).
+    pub faults: Option<Box<Faults>>,
     /// `Retry-After`, in whole seconds, where the code asks for it.
     pub retry_after: Option<Duration>,
     /// `Allow`, for 405.
@@ -36,6 +39,7 @@ impl ApiError {
         ApiError {
             code,
             message: message.into(),
+            faults: None,
             retry_after: None,
             allow: None,
             reason: None,
@@ -51,14 +55,33 @@ impl ApiError {
         }
     }
 
-    /// 400: the message names the parameter or member and says what is wrong with it.
-    pub fn invalid_request(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::InvalidRequest, message).because(Reason::ArgumentRefused)
+    /// 400: the message is the first fault, and says how many more there are (ERR-9).
+    pub fn invalid_request(faults: impl Into<Faults>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, "")
+            .about(faults)
+            .because(Reason::ArgumentRefused)
     }
 
     /// 404: the message must be the same for what does not exist and what is not granted.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotFound, message).because(Reason::NotVisible)
+    }
+
+    /// The same, about these places of the request.
+    #[must_use]
+    pub fn about(self, faults: impl Into<Faults>) -> Self {
+        let faults = faults.into();
+        let more = match (faults.count(), faults.iter().count()) {
+            (1, _) => String::new(),
+            (2, _) => "; one more fault is in error.details".to_string(),
+            (all, told) if all == told => format!("; {} more faults are in error.details", all - 1),
+            (all, told) => format!("; there are {all} faults in all, the first {told} are in error.details"),
+        };
+        ApiError {
+            message: format!("{}{more}", faults.first()),
+            faults: Some(Box::new(faults)),
+            ..self
+        }
     }
 
     /// 500; the cause has been logged.
@@ -94,9 +117,9 @@ impl fmt::Display for ApiError {
 }
 
 /// Arguments that cannot be read are the caller's fault.
-impl From<codegen_runtime::call::Refusal> for ApiError {
-    fn from(refusal: codegen_runtime::call::Refusal) -> Self {
-        Self::invalid_request(refusal.to_string())
+impl From<Faults> for ApiError {
+    fn from(faults: Faults) -> Self {
+        Self::invalid_request(faults)
     }
 }
 

@@ -80,6 +80,41 @@ pub fn of_all(case: &str, status: u16, code: &str, answers: &[Answer]) {
     compare(EVERY_OPERATION, case, &info, &groups.collect::<Vec<_>>().join("\n\n"));
 }
 
+/// Compares with the snapshot of this case what was said to several requests for one operation, each with what was wrong
+/// with it in a few words.
+///
+/// # Panics
+/// Unless each answer has this status and code.
+#[track_caller]
+pub fn of_messages(case: &str, status: u16, code: &str, answers: &[(String, Answer)]) {
+    let mut shown = Vec::new();
+    for (sent, answer) in answers {
+        answer.assert_refused(status, code);
+        let error = answer.redacted("", answer.json()["error"].clone());
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let mut lines = vec![format!("{sent}\n→ {}", text(&error["message"]).replace('\n', "\n  "))];
+        let details = error["details"].as_array();
+        assert_eq!(
+            details.map(|details| &details[0]["field"]),
+            error.get("field"),
+            "the field is the first one of the details: {error}"
+        );
+        for detail in details.into_iter().flatten() {
+            lines.push(format!("  {:?} {}", text(&detail["field"]), text(&detail["message"])));
+        }
+        shown.push(lines.join("\n"));
+    }
+    let operation = answers[0].1.operation.clone();
+    let folder = operation.clone().unwrap_or_else(|| NO_OPERATION.to_owned());
+    let info = Info {
+        operation: Some(folder.clone()),
+        operations: Vec::new(),
+        status,
+        code: Some(code.to_owned()),
+    };
+    compare(&folder, case, &info, &shown.join("\n\n"));
+}
+
 #[track_caller]
 fn compare(folder: &str, case: &str, info: &Info, shown: &str) {
     let mut settings = insta::Settings::new();

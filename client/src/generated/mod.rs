@@ -135,7 +135,20 @@ pub mod types {
 `internal_error` and `service_unavailable`. Treat an unknown one by the response's status.
 */
         pub code: ::std::string::String,
-        ///What went wrong, for people, in English. Do not parse it; its wording may change.
+        /**Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them
+`field`. Absent where `field` is.
+*/
+        #[serde(default, skip_serializing_if = "::std::vec::Vec::is_empty")]
+        pub details: ::std::vec::Vec<InvalidField>,
+        /**The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such
+as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a
+header. Absent where no one place is to blame.
+*/
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub field: ::std::option::Option<::std::string::String>,
+        /**What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a
+place of the request is wrong it begins with its name.
+*/
         pub message: ::std::string::String,
         ///Id of the request, the same as in the header `X-Request-Id`.
         pub request_id: ::std::string::String,
@@ -377,6 +390,20 @@ finished and put away. `cancelled`: withdrawn.
             value: ::std::string::String,
         ) -> ::std::result::Result<Self, self::error::ConversionError> {
             value.parse()
+        }
+    }
+    ///A place of a request that is wrong, and what is wrong there.
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    pub struct InvalidField {
+        /**A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.
+*/
+        pub field: ::std::string::String,
+        ///What is wrong there and what would be right, for people. Do not parse it.
+        pub message: ::std::string::String,
+    }
+    impl InvalidField {
+        pub fn builder() -> builder::InvalidField {
+            Default::default()
         }
     }
     /**Absolute addresses of what belongs to the report. Requests to them are signed like all others. The PDF's
@@ -1506,6 +1533,14 @@ null, `***` when hidden.
         #[derive(Clone, Debug)]
         pub struct ErrorDetail {
             code: ::std::result::Result<::std::string::String, ::std::string::String>,
+            details: ::std::result::Result<
+                ::std::vec::Vec<super::InvalidField>,
+                ::std::string::String,
+            >,
+            field: ::std::result::Result<
+                ::std::option::Option<::std::string::String>,
+                ::std::string::String,
+            >,
             message: ::std::result::Result<::std::string::String, ::std::string::String>,
             request_id: ::std::result::Result<
                 ::std::string::String,
@@ -1516,6 +1551,8 @@ null, `***` when hidden.
             fn default() -> Self {
                 Self {
                     code: Err("no value supplied for code".to_string()),
+                    details: Ok(Default::default()),
+                    field: Ok(Default::default()),
                     message: Err("no value supplied for message".to_string()),
                     request_id: Err("no value supplied for request_id".to_string()),
                 }
@@ -1531,6 +1568,30 @@ null, `***` when hidden.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for code: {e}")
+                    });
+                self
+            }
+            pub fn details<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::vec::Vec<super::InvalidField>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.details = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for details: {e}")
+                    });
+                self
+            }
+            pub fn field<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::std::string::String>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.field = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for field: {e}")
                     });
                 self
             }
@@ -1566,6 +1627,8 @@ null, `***` when hidden.
             ) -> ::std::result::Result<Self, super::error::ConversionError> {
                 Ok(Self {
                     code: value.code?,
+                    details: value.details?,
+                    field: value.field?,
                     message: value.message?,
                     request_id: value.request_id?,
                 })
@@ -1575,6 +1638,8 @@ null, `***` when hidden.
             fn from(value: super::ErrorDetail) -> Self {
                 Self {
                     code: Ok(value.code),
+                    details: Ok(value.details),
+                    field: Ok(value.field),
                     message: Ok(value.message),
                     request_id: Ok(value.request_id),
                 }
@@ -2630,6 +2695,64 @@ null, `***` when hidden.
                 Self {
                     inspection_id: Ok(value.inspection_id),
                     photos: Ok(value.photos),
+                }
+            }
+        }
+        #[derive(Clone, Debug)]
+        pub struct InvalidField {
+            field: ::std::result::Result<::std::string::String, ::std::string::String>,
+            message: ::std::result::Result<::std::string::String, ::std::string::String>,
+        }
+        impl ::std::default::Default for InvalidField {
+            fn default() -> Self {
+                Self {
+                    field: Err("no value supplied for field".to_string()),
+                    message: Err("no value supplied for message".to_string()),
+                }
+            }
+        }
+        impl InvalidField {
+            pub fn field<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.field = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for field: {e}")
+                    });
+                self
+            }
+            pub fn message<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::string::String>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.message = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for message: {e}")
+                    });
+                self
+            }
+        }
+        impl ::std::convert::TryFrom<InvalidField> for super::InvalidField {
+            type Error = super::error::ConversionError;
+            fn try_from(
+                value: InvalidField,
+            ) -> ::std::result::Result<Self, super::error::ConversionError> {
+                Ok(Self {
+                    field: value.field?,
+                    message: value.message?,
+                })
+            }
+        }
+        impl ::std::convert::From<super::InvalidField> for InvalidField {
+            fn from(value: super::InvalidField) -> Self {
+                Self {
+                    field: Ok(value.field),
+                    message: Ok(value.message),
                 }
             }
         }
@@ -4165,6 +4288,7 @@ A key works in its own environment only. The operator tells you both base addres
 - Codes in capitals (`severity`, `fuel_type`, `kind`, ...) are open vocabularies: the values known today are
   listed with each field, and new ones may come at any time. Handle an unknown value as "other".
 - New members may appear in any response at any time: ignore what you do not know.
+- In a request, `null` for a member that may be left out means that it is left out.
 - JSON bodies are UTF-8 and are sent with `Content-Type: application/json`. A body that comes with a GET request
   is measured and covered by the signature like any other, and then ignored.
 - A query parameter that the operation does not have, or one that is given twice, is refused with 400
@@ -4187,7 +4311,7 @@ response) when you ask for support. The service keeps its request log for 90 day
 
 | Status | `code` | Meaning | What to do |
 |---|---|---|---|
-| 400 | `invalid_request` | a parameter or the body is not as described here; the message names the field | correct the request; do not retry it unchanged |
+| 400 | `invalid_request` | a parameter or the body is not as described here; `field` names the place, and `details` lists all that are wrong | correct the request; do not retry it unchanged |
 | 401 | `missing_signature_headers` | one of the four headers is absent, empty, repeated or unusable | send all four, once each |
 | 401 | `invalid_key` | this key is not accepted here | check key id, environment and your IP allowlist; ask the operator |
 | 401 | `expired_timestamp` | the timestamp is more than 300 s from the server's time | synchronize the clock (NTP), sign anew |

@@ -32,9 +32,12 @@ impl Serialize for Base64 {
 impl<'de> Deserialize<'de> for Base64 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        match BASE64.decode(text.as_bytes()) {
-            Ok(bytes) => Ok(Base64(bytes)),
-            Err(_) => Err(D::Error::custom("must be Base64 with padding")),
-        }
+        parse(&text).map_err(D::Error::custom)
     }
+}
+
+/// Reads Base64 with its padding.
+pub(crate) fn parse(text: &str) -> Result<Base64, String> {
+    let bytes = BASE64.decode(text.as_bytes());
+    bytes.map(Base64).map_err(|_| "must be Base64 with padding".to_string())
 }

@@ -165,38 +165,23 @@ pub fn exact_number_map<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A member that may be left out but, unless `nullable`, must not be null.
+/// A member that may be left out, which is also what a null means: serialisers write one for a member that is not set.
 ///
 /// # Errors
-/// The deserialiser's; for a null, a fragment that says to leave the member out.
-pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// The deserialiser's.
+pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+/// A member that has a default where it is left out, or null.
+///
+/// # Errors
+/// The deserialiser's.
+pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
-    nullable: bool,
-) -> Result<Option<T>, D::Error> {
-    struct Perhaps<T>(bool, PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Perhaps<T> {
-        type Value = Option<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a value")
-        }
-
-        fn visit_none<E: serde::de::Error>(self) -> Result<Self::Value, E> {
-            match self.0 {
-                true => Ok(None),
-                false => Err(E::custom("must not be null; leave the member out instead")),
-            }
-        }
-
-        fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
-            self.visit_none()
-        }
-
-        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-            T::deserialize(deserializer).map(Some)
-        }
-    }
-    deserializer.deserialize_option(Perhaps(nullable, PhantomData))
+    default: impl FnOnce() -> T,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(default))
 }
 
 /// Writes a member that every response has, though requests go without it.
@@ -243,7 +228,7 @@ where
         members.insert(name, value);
         // Not only at the end: a map far beyond its bound need not be kept in memory.
         if let Some(max) = rules.max_properties.filter(|max| members.len() > *max) {
-            return Err(A::Error::custom(format!("must have at most {max} members")));
+            return Err(A::Error::custom(format!("must have at most {max} members, has more")));
         }
     }
     rules.check(members.len()).map_err(A::Error::custom)?;

@@ -1,123 +1,121 @@
 //! An operation called without Dropshot's server: its arguments are read from a request that something else has taken in.
 //!
-//! Generated with `--dispatch calls`. What is refused, and in which words, is the same as through Dropshot's extractors.
-
-use std::fmt;
+//! Generated with `--dispatch calls`. What is refused is the same as through Dropshot's extractors; here each fault
+//! comes with its place, and all of a body's and of a query's at once.
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaSettings;
 use serde::de::value::{Error as TextError, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 
-use crate::json::{self, JsonRefusal};
+use crate::fault::{Fault, Faults, Path};
+use crate::{json, plain};
 
 /// What the arguments of an operation are read from.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The path's variables, by the names that the template gives them.
     pub variables: Vec<(&'static str, String)>,
-    /// The query's parameters, decoded; each name once, but for lists.
-    pub query: Vec<(String, String)>,
+    /// The query's parameters.
+    pub query: Query,
     /// The headers.
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Bytes,
 }
 
-/// Why an argument cannot be read; each is a 400.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// A parameter in path, query or header; the message names it.
-    Parameter(String),
-    /// The body is of a kind that the operation does not take.
-    ContentType(String),
-    /// The body is no such document.
-    Body(JsonRefusal),
+/// The parameters of a query, as far as they can be read, and what is wrong with the others.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// The parameters, decoded; each name once, but for lists.
+    pub pairs: Vec<(String, String)>,
+    /// What was found wrong before they were read as types: it is told together with what is found then.
+    pub faults: Vec<Fault>,
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Parameter(message) => f.write_str(message),
-            Refusal::ContentType(message) => write!(f, "{message}; send the header Content-Type: application/json"),
-            Refusal::Body(JsonRefusal {
-                path,
-                reason,
-                line,
-                column,
-            }) => {
-                let path = if path.is_empty() {
-                    String::new()
-                } else {
-                    format!("{path}: ")
-                };
-                // In brackets the position does not run into the sentence before it.
-                write!(f, "body: {path}{reason} (line {line}, column {column})")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// Reads the path's variables.
 ///
 /// # Errors
-/// For a variable that is not what the document says.
-pub fn path<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
-    parameters(request.variables.iter().map(|(name, value)| (*name, value.as_str())))
+/// For each variable that is not what the document says.
+pub fn path<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
+    let pairs = request.variables.iter().map(|(name, value)| (*name, value.as_str()));
+    parameters(pairs.collect(), &[])
 }
 
 /// Reads the query's parameters.
 ///
 /// # Errors
-/// For a parameter that is missing or not what the document says.
-pub fn query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
-    parameters(
-        request
-            .query
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    )
+/// For each parameter that is missing or not what the document says, and for what was found wrong before.
+pub fn query<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
+    let Query { pairs, faults } = &request.query;
+    parameters(as_texts(pairs), faults)
 }
 
 /// Reads the query's parameters, of which some are lists: their names occur once for each item.
 ///
 /// # Errors
-/// For a parameter that is missing or not what the document says.
-pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+/// As [`query`]'s; of several parameters that are wrong, for the first.
+pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
+    let Query { pairs, faults } = &request.query;
     let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(&request.query);
-    serde_html_form::from_str(&query.finish()).map_err(|error| Refusal::Parameter(error.to_string()))
+    query.extend_pairs(pairs);
+    let read = serde_html_form::from_str(&query.finish());
+    let read = read.map_err(|error| in_its_own_words(as_texts(pairs), &error.to_string()));
+    match (Faults::of(faults.iter().cloned()), read) {
+        (None, read) => read.map_err(Faults::from),
+        (Some(faults), Ok(_)) => Err(faults),
+        (Some(mut faults), Err(fault)) => {
+            faults.push(fault);
+            Err(faults)
+        }
+    }
 }
 
 /// Reads header parameters. A value that is no text is passed over, as Dropshot does.
 ///
 /// # Errors
-/// For a header that is missing or not what the document says.
-pub fn headers<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
-    parameters(
-        request
-            .headers
-            .iter()
-            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))),
-    )
+/// For each header that is missing or not what the document says.
+pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
+    let texts = request.headers.iter();
+    let texts = texts.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    parameters(texts.collect(), &[])
 }
 
 /// Reads a JSON body; without a `Content-Type` it is taken for JSON.
 ///
 /// # Errors
-/// For another media type, and for a body that is not what the document says.
-pub fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+/// For another media type, and for everything in the body that is not what the document says.
+pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
     check_json(&request.headers)?;
-    json::read(&request.body).map_err(Refusal::Body)
+    json::read(&request.body).map_err(|faults| compressed(&request.headers).map_or(faults, Faults::from))
+}
+
+/// Reads a JSON body; of one that is refused, `further` says what else is wrong with it, beyond what the document
+/// declares. It is not asked about a body in which nothing else is wrong: the handler is.
+///
+/// # Errors
+/// As [`body`]'s, with the further ones.
+pub fn body_and<T: DeserializeOwned + JsonSchema>(
+    request: &Request,
+    further: impl FnOnce(&serde_json::Value) -> Vec<Fault>,
+) -> Result<T, Faults> {
+    body(request).map_err(|mut faults| {
+        if let Ok(document) = serde_json::from_slice(&request.body) {
+            let others = further(&document);
+            let others: Vec<Fault> = others.into_iter().filter(|fault| !faults.has(&fault.field)).collect();
+            others.into_iter().for_each(|fault| faults.push(fault));
+        }
+        faults
+    })
 }
 
 /// Reads a JSON body that may be left out: no bytes are none.
 ///
 /// # Errors
 /// As [`body`]'s.
-pub fn optional_body<T: DeserializeOwned>(request: &Request) -> Result<Option<T>, Refusal> {
+pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<Option<T>, Faults> {
     match request.body.is_empty() {
         true => Ok(None),
         false => body(request).map(Some),
@@ -128,57 +126,143 @@ pub fn optional_body<T: DeserializeOwned>(request: &Request) -> Result<Option<T>
 ///
 /// # Errors
 /// For another media type, and for a member that is missing or not what the document says.
-pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
     const FORM: &str = "application/x-www-form-urlencoded";
-    let sent = request.headers.get(header::CONTENT_TYPE).map(|value| value.to_str());
-    let essence = match sent {
-        Some(Ok(sent)) => sent.split(';').next().unwrap_or_default().trim(),
-        _ => "",
-    };
-    if !essence.eq_ignore_ascii_case(FORM) {
-        let message = format!("the body must be a form; send the header Content-Type: {FORM}");
-        return Err(Refusal::Parameter(message));
+    let sent = content_type(&request.headers)?;
+    if !sent.is_some_and(|sent| sent.eq_ignore_ascii_case(FORM)) {
+        let message = format!("must be {FORM}, {}", is(sent));
+        return Err(Fault::of_parameter(CONTENT_TYPE, message).into());
     }
     serde_html_form::from_bytes(&request.body).map_err(|error| {
-        // The library does not say of which member several values are unsupported.
-        let repeated = repeated(&request.body)
-            .map(|name| format!(" (`{name}` was sent more than once)"))
-            .unwrap_or_default();
-        Refusal::Parameter(format!("{error}{repeated}"))
+        let pairs: Vec<_> = url::form_urlencoded::parse(&request.body).collect();
+        let pairs = pairs.iter().map(|(name, value)| (&**name, &**value)).collect();
+        in_its_own_words(pairs, &error.to_string()).into()
     })
 }
 
-/// The first member that a form has more than once.
-fn repeated(form: &[u8]) -> Option<String> {
-    let mut seen = std::collections::HashSet::new();
-    url::form_urlencoded::parse(form)
-        .map(|(name, _)| name.into_owned())
-        .find(|name| !seen.insert(name.clone()))
+fn as_texts(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+    let texts = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    texts.collect()
 }
 
-fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
-    const JSON: &str = "application/json";
-    let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return Ok(());
-    };
-    let sent = value
-        .to_str()
-        .map_err(|_| Refusal::ContentType("invalid content type: it is no text".into()))?;
-    // Media types are case-insensitive; their parameters (a charset) say nothing about JSON.
-    let essence = sent.split(';').next().unwrap_or_default().trim();
-    let name = essence.to_ascii_lowercase();
-    match name == JSON || name.starts_with("application/") && name.ends_with("+json") {
-        true => Ok(()),
-        false => Err(Refusal::ContentType(format!(
-            "unsupported content-type: {}",
-            essence.chars().take(64).collect::<String>()
-        ))),
+/// What the reader of lists says: the generated readers begin with the parameter's name, the library's own do not.
+fn in_its_own_words(pairs: Vec<(&str, &str)>, text: &str) -> Fault {
+    if let Some((name, problem)) = text.split_once(": ")
+        && pairs.iter().any(|(known, _)| *known == name)
+    {
+        return Fault::of_parameter(name, plain::message(problem));
+    }
+    if let Some(name) = missing(text) {
+        return Fault::of_parameter(name, "is missing");
+    }
+    // The library does not say of which parameter several values are unsupported.
+    let mut seen = std::collections::HashSet::new();
+    let repeated = pairs.iter().find(|(name, _)| !seen.insert(*name));
+    match repeated {
+        Some((name, _)) => Fault::of_parameter(name, "was sent more than once; send it once"),
+        None => Fault::in_body(&Path::default(), plain::message(text)),
     }
 }
 
-fn parameters<'r, T: DeserializeOwned>(pairs: impl Iterator<Item = (&'r str, &'r str)>) -> Result<T, Refusal> {
-    let pairs = pairs.map(|(name, value)| (name, Text(value)));
-    T::deserialize(MapDeserializer::<_, TextError>::new(pairs)).map_err(|error| Refusal::Parameter(error.to_string()))
+/// The name in serde's word for what is missing.
+fn missing(text: &str) -> Option<&str> {
+    text.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
+const CONTENT_TYPE: &str = "Content-Type";
+
+fn check_json(headers: &HeaderMap) -> Result<(), Faults> {
+    const JSON: &str = "application/json";
+    let Some(essence) = content_type(headers)? else {
+        return Ok(());
+    };
+    let name = essence.to_ascii_lowercase();
+    match name == JSON || name.starts_with("application/") && name.ends_with("+json") {
+        true => Ok(()),
+        false => {
+            let message = format!("must be {JSON}, {}", is(Some(essence)));
+            Err(Fault::of_parameter(CONTENT_TYPE, message).into())
+        }
+    }
+}
+
+/// The media type that the header states, without its parameters: a charset says nothing about JSON.
+fn content_type(headers: &HeaderMap) -> Result<Option<&str>, Faults> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(None);
+    };
+    let sent = value
+        .to_str()
+        .map_err(|_| Fault::of_parameter(CONTENT_TYPE, "must be visible ASCII"))?;
+    Ok(Some(sent.split(';').next().unwrap_or_default().trim()))
+}
+
+fn is(sent: Option<&str>) -> String {
+    match sent {
+        None => "is missing".to_string(),
+        Some("") => "is empty".to_string(),
+        Some(sent) => format!("is {}", sent.chars().take(64).collect::<String>()),
+    }
+}
+
+/// Why a body cannot be read that is compressed, as its header says.
+fn compressed(headers: &HeaderMap) -> Option<Fault> {
+    const NAME: &str = "Content-Encoding";
+    let sent = headers.get(header::CONTENT_ENCODING)?.to_str().ok()?;
+    (!sent.eq_ignore_ascii_case("identity")).then(|| {
+        Fault::of_parameter(
+            NAME,
+            "compressed bodies are not accepted; send the JSON itself, without this header",
+        )
+    })
+}
+
+/// Reads parameters. One that is wrong is left out, and the others are read again: so each has its say.
+fn parameters<T: DeserializeOwned + JsonSchema>(mut pairs: Vec<(&str, &str)>, before: &[Fault]) -> Result<T, Faults> {
+    let mut faults = Faults::of(before.iter().cloned());
+    loop {
+        let texts = pairs.iter().map(|(name, value)| (*name, Text(value)));
+        let error = match T::deserialize(MapDeserializer::<_, TextError>::new(texts)) {
+            Ok(value) => return faults.map_or(Ok(value), Err),
+            Err(error) => error.to_string(),
+        };
+        let wrong = error
+            .split_once(": ")
+            .filter(|(name, _)| pairs.iter().any(|(known, _)| known == name));
+        match wrong {
+            Some((name, problem)) => {
+                add(&mut faults, Fault::of_parameter(name, plain::message(problem)));
+                pairs.retain(|(known, _)| *known != name);
+            }
+            None => {
+                for fault in missing_parameters::<T>(&pairs, &error) {
+                    add(&mut faults, fault);
+                }
+                return Err(faults.unwrap_or_else(|| Fault::of_parameter("", plain::message(&error)).into()));
+            }
+        }
+    }
+}
+
+/// Adds a fault, unless one is known of its place.
+fn add(faults: &mut Option<Faults>, fault: Fault) {
+    match faults {
+        Some(faults) if faults.has(&fault.field) => {}
+        Some(faults) => faults.push(fault),
+        None => *faults = Some(fault.into()),
+    }
+}
+
+/// The parameters that must be there and are not: what was left out for its faults is named among them once more.
+fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec<Fault> {
+    let root = SchemaSettings::openapi3().into_generator().into_root_schema_for::<T>();
+    let required = root.schema.object.map(|object| object.required).unwrap_or_default();
+    let mut names: Vec<String> = required.into_iter().collect();
+    names.extend(missing(error).map(str::to_string));
+    names.retain(|name| !pairs.iter().any(|(known, _)| known == name));
+    names.dedup();
+    let missing = names.iter().map(|name| Fault::of_parameter(name, "is missing"));
+    missing.collect()
 }
 
 /// A parameter's text, read as whatever type it is wanted as.
@@ -243,104 +327,5 @@ impl<'de> Deserializer<'de> for Text<'de> {
 
     serde::forward_to_deserialize_any! {
         char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde::Deserialize;
-
-    use super::*;
-
-    #[derive(Debug, Deserialize, PartialEq)]
-    struct Pets {
-        name: String,
-        #[serde(default)]
-        limit: Option<u8>,
-        #[serde(default)]
-        alive: bool,
-    }
-
-    fn request(query: &[(&str, &str)]) -> Request {
-        Request {
-            query: query
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect(),
-            ..Request::default()
-        }
-    }
-
-    fn sent(body: &'static [u8]) -> Request {
-        Request {
-            body: Bytes::from_static(body),
-            ..Request::default()
-        }
-    }
-
-    #[test]
-    fn parameters_are_read_as_the_types_they_are_wanted_as() {
-        let pets: Pets = query(&request(&[("name", "7"), ("limit", "5"), ("alive", "true")])).unwrap();
-        let expected = Pets {
-            name: "7".into(),
-            limit: Some(5),
-            alive: true,
-        };
-        assert_eq!(pets, expected);
-        let refused = query::<Pets>(&request(&[("limit", "5")])).unwrap_err();
-        assert_eq!(refused.to_string(), "missing field `name`");
-        let refused = query::<Pets>(&request(&[("name", "a"), ("limit", "many")])).unwrap_err();
-        assert_eq!(refused.to_string(), "invalid type: string \"many\", expected u8");
-    }
-
-    #[test]
-    fn a_body_of_another_kind_is_refused_by_name() {
-        let mut request = sent(b"{\"name\":\"a\"}");
-        for taken in [
-            None,
-            Some("application/json"),
-            Some("Application/JSON; charset=utf-8"),
-            Some("application/vnd.pets+json"),
-        ] {
-            request.headers.clear();
-            if let Some(value) = taken {
-                request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
-            }
-            assert!(body::<Pets>(&request).is_ok(), "{taken:?}");
-        }
-        request
-            .headers
-            .insert(header::CONTENT_TYPE, "text/plain".parse().unwrap());
-        assert_eq!(
-            body::<Pets>(&request).unwrap_err().to_string(),
-            "unsupported content-type: text/plain; send the header Content-Type: application/json"
-        );
-    }
-
-    #[test]
-    fn a_form_is_read_as_parameters_are() {
-        let mut request = sent(b"name=a+b%26&limit=5");
-        assert_eq!(
-            form::<Pets>(&request).unwrap_err().to_string(),
-            "the body must be a form; send the header Content-Type: application/x-www-form-urlencoded"
-        );
-        let form_type = "application/x-www-form-urlencoded; charset=utf-8";
-        request.headers.insert(header::CONTENT_TYPE, form_type.parse().unwrap());
-        let pets: Pets = form(&request).unwrap();
-        assert_eq!((pets.name.as_str(), pets.limit), ("a b&", Some(5)));
-        request.body = Bytes::from_static(b"name=a&name=b");
-        assert_eq!(
-            form::<Pets>(&request).unwrap_err().to_string(),
-            "unsupported value (`name` was sent more than once)"
-        );
-    }
-
-    #[test]
-    fn a_refused_body_names_its_place() {
-        let request = sent(b"{\"name\":5}");
-        assert_eq!(
-            body::<Pets>(&request).unwrap_err().to_string(),
-            "body: name: invalid type: integer `5`, expected a string (line 1, column 9)"
-        );
     }
 }

@@ -34,10 +34,13 @@ pub fn serialize_optional<const PLACES: u32, S: Serializer>(
 /// The deserialiser's; a fragment that says what is expected.
 pub fn read<'de, D: Deserializer<'de>>(deserializer: D, places: u32) -> Result<Decimal, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match Decimal::from_str_exact(&text) {
+    parse(&text, places).map_err(D::Error::custom)
+}
+
+/// Reads the text of an amount with at most `places` decimals.
+pub(crate) fn parse(text: &str, places: u32) -> Result<Decimal, String> {
+    match Decimal::from_str_exact(text) {
         Ok(value) if value.scale() <= places => Ok(value),
-        _ => Err(D::Error::custom(format!(
-            "must be a decimal number with at most {places} decimals"
-        ))),
+        _ => Err(format!("must be a decimal number with at most {places} decimals")),
     }
 }

@@ -1,94 +1,91 @@
 //! JSON documents, read whole and only as what they are.
 
-use std::fmt;
-
-use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, Visitor};
 use serde::forward_to_deserialize_any;
+use serde_path_to_error::Segment;
+
+use crate::fault::{Fault, Faults, Path};
+use crate::{diagnosis, plain, syntax};
 
 /// How deep arrays and objects may be nested: as deep as serde_json goes. It counts only what it reads into a type, and
 /// begins anew where an alternative of a union is read; here the whole document is measured before it is read, so that
 /// no type that holds itself can use up the stack.
 pub const DEEPEST: usize = 127;
 
-/// Why a document was refused, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JsonRefusal {
-    /// The member, `measurements[2].value`; empty for the document itself.
-    pub path: String,
-    /// What is wrong there and what would be right: a fragment, which may quote a part of the document.
-    pub reason: String,
-    /// The line where reading ended, from 1.
-    pub line: usize,
-    /// The byte in that line, from 1; 0 where the line before it had ended.
-    pub column: usize,
-}
-
-impl fmt::Display for JsonRefusal {
-    /// `measurements[2].value: must be a number at line 1 column 9`, as serde and Dropshot write it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
-        }
-        let JsonRefusal {
-            reason, line, column, ..
-        } = self;
-        write!(f, "{reason} at line {line} column {column}")
-    }
-}
-
-impl std::error::Error for JsonRefusal {}
-
 /// Reads the one JSON document that `bytes` are: UTF-8 to the last byte, nested at most [`DEEPEST`] deep, with nothing
 /// but white space after it.
 ///
 /// # Errors
-/// The first thing that is wrong, with its member and place.
-pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonRefusal> {
-    let text = std::str::from_utf8(bytes).map_err(|error| at(bytes, error.valid_up_to(), "must be UTF-8"))?;
+/// Everything that is wrong, up to a number, each with its place; of what is no JSON, the first thing.
+pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Faults> {
     if let Some(offset) = too_deep(bytes) {
-        let reason = format!("must not be nested deeper than {DEEPEST} levels");
-        return Err(at(bytes, offset, &reason));
+        let place = syntax::position(bytes, offset);
+        let message = format!("must not be nested deeper than {DEEPEST} levels{place}");
+        return Err(Fault::in_body(&Path::default(), message).into());
     }
-    // Keeping the path costs an allocation a member: only what is refused is read again for it.
-    match serde_json::from_str(text) {
-        Ok(value) => Ok(value),
-        Err(error) => Err(match with_path::<T>(text) {
-            Some(refusal) => refusal,
-            None => refusal(String::new(), &error),
-        }),
-    }
-}
-
-/// The refusal with its path; `None` where the document itself is in order, and something follows it.
-fn with_path<T: DeserializeOwned>(text: &str) -> Option<JsonRefusal> {
-    let mut document = serde_json::Deserializer::from_str(text);
-    let error = serde_path_to_error::deserialize::<_, T>(&mut document).err()?;
-    // The document's own place is written as a dot.
-    let path = match error.path().to_string() {
-        path if path == "." => String::new(),
-        path => path,
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(no_utf8(bytes, error.valid_up_to()).into()),
     };
-    Some(refusal(path, error.inner()))
+    serde_json::from_str(text).map_err(|error| refusal::<T>(text, &error))
 }
 
-fn refusal(path: String, error: &serde_json::Error) -> JsonRefusal {
-    JsonRefusal {
-        path,
-        reason: without_position(error),
-        line: error.line(),
-        column: error.column(),
+/// What is wrong with a text that is refused. Only now is it gone through for its places: most texts are right.
+fn refusal<T: DeserializeOwned + JsonSchema>(text: &str, error: &serde_json::Error) -> Faults {
+    if serde_json::from_str::<IgnoredAny>(text).is_err() {
+        // ASCII in two bytes a character is UTF-8, too.
+        return match other_encoding(text.as_bytes()) {
+            Some(fault) => fault.into(),
+            None => syntax::fault(text).into(),
+        };
+    }
+    diagnosis::faults::<T>(text).unwrap_or_else(|| in_its_readers_words::<T>(text, error).into())
+}
+
+/// What the reader has to say of a document with whose schema alone no fault is found.
+fn in_its_readers_words<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> Fault {
+    let mut document = serde_json::Deserializer::from_str(text);
+    let Err(placed) = serde_path_to_error::deserialize::<_, T>(&mut document) else {
+        return Fault::in_body(&Path::default(), said(error));
+    };
+    let mut path = Path::default();
+    for segment in placed.path() {
+        path = match segment {
+            Segment::Seq { index } => path.item(*index),
+            Segment::Map { key } => path.member(key),
+            Segment::Enum { variant } => path.member(variant),
+            Segment::Unknown => path,
+        };
+    }
+    Fault::in_body(&path, said(placed.inner()))
+}
+
+fn said(error: &serde_json::Error) -> String {
+    match error.is_data() {
+        true => plain::message(&without_position(error)),
+        false => "has text or a number that is none in JSON".to_string(),
     }
 }
 
-fn at(bytes: &[u8], offset: usize, reason: &str) -> JsonRefusal {
-    let before = &bytes[..offset];
-    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    JsonRefusal {
-        path: String::new(),
-        reason: reason.to_string(),
-        line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-        column: offset - line_start + 1,
-    }
+/// What bytes are that are not UTF-8.
+fn no_utf8(bytes: &[u8], offset: usize) -> Fault {
+    other_encoding(bytes).unwrap_or_else(|| {
+        let before = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
+        let place = syntax::position(bytes, offset);
+        let message = format!("is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8{place}");
+        Fault::in_body(&syntax::end_of(before), message)
+    })
+}
+
+/// What bytes are that are no JSON, as far as their beginning tells.
+fn other_encoding(bytes: &[u8]) -> Option<Fault> {
+    let message = match bytes {
+        [0x1f, 0x8b, ..] => "is compressed (gzip); compressed bodies are not accepted, send the JSON itself",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, ..] | [0, _, ..] => "is UTF-16; send UTF-8",
+        _ => return None,
+    };
+    Some(Fault::in_body(&Path::default(), message))
 }
 
 /// Where the first array or object that is too deep begins. Of what is no JSON, nothing is said.

@@ -83,9 +83,9 @@ where
     }
 }
 
-fn read<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, HttpError> {
+fn read<T: DeserializeOwned + JsonSchema>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, HttpError> {
     is_json(headers)?;
-    json::read(bytes).map_err(|refusal| refused(format!("unable to parse JSON body: {refusal}")))
+    json::read(bytes).map_err(|faults| refused(format!("unable to parse JSON body: {faults}")))
 }
 
 /// Refuses another content type than JSON; none at all is taken for JSON, as Dropshot does.
@@ -95,7 +95,7 @@ fn is_json(headers: &HeaderMap) -> Result<(), HttpError> {
     };
     let text = value
         .to_str()
-        .map_err(|error| refused(format!("invalid content type: {error}")))?;
+        .map_err(|_| refused("invalid content type: must be visible ASCII".into()))?;
     let name = text.split(';').next().unwrap_or_default().trim_end().to_lowercase();
     match ApiEndpointBodyContentType::from_mime_type(&name) {
         Ok(ApiEndpointBodyContentType::Json) => Ok(()),

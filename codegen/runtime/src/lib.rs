@@ -1,30 +1,36 @@
 //! What generated servers need at run time.
 //!
 //! Generated types name these functions in their serde attributes, so that a value is checked against what the OpenAPI
-//! document declares while it is read. Messages are fragments that say what is wrong and what would be right; inside a
-//! JSON body the reader ([`json::read`]) puts the member's path before them, for parameters they name the parameter.
+//! document declares while it is read. Messages are fragments that say what is wrong and what would be right; of a
+//! request's arguments each comes with its place, as a [`Fault`].
 
 pub mod base64;
 pub mod body;
 pub mod call;
 pub mod decimal;
+mod diagnosis;
 pub mod exact_number;
 pub mod failure;
+pub mod fault;
 pub mod format;
 pub mod json;
 pub mod json_body;
 pub mod kept;
 pub mod lists;
+pub mod names;
 pub mod param;
 pub mod pattern;
+mod plain;
 pub mod response;
 pub mod rules;
 pub mod schema;
+mod syntax;
 pub mod unions;
 
 pub use self::base64::Base64;
 pub use exact_number::ExactNumber;
 pub use failure::Failure;
+pub use fault::{Fault, Faults};
 pub use format::Format;
 pub use json_body::{JsonBody, OptionalJsonBody};
 pub use kept::Kept;

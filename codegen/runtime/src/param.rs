@@ -106,7 +106,7 @@ pub fn date<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<NaiveDate, D:
 /// A message that names the parameter.
 pub fn uuid<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<uuid::Uuid, D::Error> {
     let value = text(d)?;
-    uuid::Uuid::try_parse(&value).map_err(|_| D::Error::custom(format!("{name}: must be a UUID, is {}", shown(&value))))
+    parse_uuid(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
 /// One of an enumeration's values, read by `parse`.
@@ -178,6 +178,11 @@ pub fn tried<'de, D: Deserializer<'de>, T>(
     read: impl FnOnce(&str) -> Result<T, serde::de::value::Error>,
 ) -> Result<T, D::Error> {
     read(&text(d)?).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
+}
+
+/// Reads a UUID.
+pub(crate) fn parse_uuid(value: &str) -> Result<uuid::Uuid, String> {
+    uuid::Uuid::try_parse(value).map_err(|_| format!("must be a UUID, is {}", shown(value)))
 }
 
 /// Reads RFC 3339; the message says what is missing.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::format::Format;
+use crate::names;
 use crate::pattern::Pattern;
 
 /// What a string must be like; lengths count characters.
@@ -102,14 +103,9 @@ impl<P: Borrow<Pattern>> StringRules<P> {
     /// Says what is wrong with `value`, if anything is.
     pub fn check(&self, value: &str) -> Result<(), String> {
         let length = value.chars().count();
-        if let Some(min) = self.min_length.filter(|min| length < *min) {
-            return Err(match min {
-                1 => "must not be empty".into(),
-                _ => format!("must have at least {min} characters, has {length}"),
-            });
-        }
-        if let Some(max) = self.max_length.filter(|max| length > *max) {
-            return Err(format!("must have at most {max} characters, has {length}"));
+        match self.min_length {
+            Some(1..) if length == 0 => return Err("must not be empty".into()),
+            _ => count(length, self.min_length, self.max_length, "character")?,
         }
         match self.format {
             Some(format) if !format.admits(value) => Err(format!("must be {}, is {}", format.expected(), shown(value))),
@@ -214,7 +210,7 @@ impl<T: Display> Display for NumberRules<T> {
 impl ArrayRules {
     /// Says what is wrong with an array of `length` items, if anything is.
     pub fn check(&self, length: usize) -> Result<(), String> {
-        count(length, self.min_items, self.max_items, "items")
+        count(length, self.min_items, self.max_items, "item")
     }
 
     /// Says which two of the items are the same, if any are and must not be.
@@ -259,7 +255,7 @@ pub(crate) fn canonical(value: Value) -> Value {
 impl<P: Borrow<Pattern>> MapRules<P> {
     /// Says what is wrong with a map of `length` members, if anything is.
     pub fn check(&self, length: usize) -> Result<(), String> {
-        count(length, self.min_properties, self.max_properties, "members")
+        count(length, self.min_properties, self.max_properties, "member")
     }
 
     /// Says what is wrong with a member's name, if anything is.
@@ -280,22 +276,49 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// What is wrong with a text that is none of an enumeration's values.
 pub(crate) fn not_among(values: &[&str], text: &str) -> String {
-    format!("must be one of {}, is {}", values.join(", "), shown(text))
+    let hint = match names::nearest(text, values.iter().copied()) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => String::new(),
+    };
+    format!("must be one of {}, is {}{hint}", values.join(", "), shown(text))
 }
 
 fn matches<P: Borrow<Pattern>>(pattern: &Option<P>, value: &str) -> Result<(), String> {
     match pattern.as_ref().map(Borrow::borrow) {
-        Some(pattern) if !pattern.is_match(value) => Err(format!("must match {}", pattern.text())),
+        Some(pattern) if !pattern.is_match(value) => Err(match not_admitted(pattern, value) {
+            Some(character) => format!("must not contain {character:?} (U+{:04X})", u32::from(character)),
+            None => format!("must match {}", pattern.text()),
+        }),
         _ => Ok(()),
     }
 }
 
+/// The character that alone is to blame: of a pattern that admits whatever is made of some characters, also nothing,
+/// the first one that is none of them.
+fn not_admitted(pattern: &Pattern, value: &str) -> Option<char> {
+    let admits = |character: char| pattern.is_match(character.encode_utf8(&mut [0; 4]));
+    let culprit = value.chars().find(|character| !admits(*character))?;
+    let rest: String = value.chars().filter(|character| admits(*character)).collect();
+    (pattern.is_match("") && pattern.is_match(&rest)).then_some(culprit)
+}
+
 fn count(length: usize, min: Option<usize>, max: Option<usize>, what: &str) -> Result<(), String> {
-    if let Some(min) = min.filter(|min| length < *min) {
-        return Err(format!("must have at least {min} {what}, has {length}"));
+    let (least, most) = (min.unwrap_or(0), max.unwrap_or(usize::MAX));
+    if (least..=most).contains(&length) {
+        return Ok(());
     }
-    if let Some(max) = max.filter(|max| length > *max) {
-        return Err(format!("must have at most {max} {what}, has {length}"));
-    }
-    Ok(())
+    // One of them is called by the singular.
+    let plural = |count: usize| match count {
+        1 => what.to_string(),
+        _ => format!("{what}s"),
+    };
+    Err(match (min, max) {
+        (Some(min), Some(max)) if min != max => format!("must have {min} to {max} {what}s, has {length}"),
+        (Some(count), Some(_)) => format!("must have {count} {}, has {length}", plural(count)),
+        (Some(min), None) => format!("must have at least {min} {}, has {length}", plural(min)),
+        (_, max) => {
+            let max = max.unwrap_or(most);
+            format!("must have at most {max} {}, has {length}", plural(max))
+        }
+    })
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::without_position;
+use crate::plain;
 use crate::rules::{not_among, shown};
 
 /// An object of a union, whose member `tag` says which alternative it is.
@@ -32,7 +33,7 @@ impl<E: Error> Tagged<E> {
             serde_json::from_str(raw.get()).map_err(|_| E::custom("must be an object"))?;
         let member = members
             .get(name)
-            .ok_or_else(|| E::custom(format!("missing field `{name}`")))?;
+            .ok_or_else(|| E::custom(format!("must have the member {name}")))?;
         let tag = serde_json::from_str(member.get()).map_err(|_| E::custom(format!("{name}: must be a string")))?;
         Ok(Tagged {
             tag,
@@ -61,7 +62,7 @@ impl<E: Error> Tagged<E> {
 pub(crate) fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
     let mut inner = serde_json::Deserializer::from_str(raw.get());
     serde_path_to_error::deserialize(&mut inner).map_err(|error| {
-        let reason = without_position(error.inner());
+        let reason = plain::message(&without_position(error.inner()));
         match error.path().to_string().as_str() {
             "." => reason,
             path => format!("{path}: {reason}"),

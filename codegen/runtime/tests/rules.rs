@@ -17,9 +17,9 @@ fn strings_count_characters() {
         max_length: Some(3),
         ..StringRules::NONE
     };
-    assert_eq!(problem(rules.check("ı")), "must have at least 2 characters, has 1");
+    assert_eq!(problem(rules.check("ı")), "must have 2 to 3 characters, has 1");
     assert_eq!(problem(rules.check("çığ")), "");
-    assert_eq!(problem(rules.check("abcd")), "must have at most 3 characters, has 4");
+    assert_eq!(problem(rules.check("abcd")), "must have 2 to 3 characters, has 4");
     let not_empty: StringRules = StringRules {
         min_length: Some(1),
         ..StringRules::NONE
@@ -74,16 +74,16 @@ fn arrays_and_maps_count() {
         max_items: Some(2),
         unique_items: false,
     };
-    assert_eq!(problem(rules.check(0)), "must have at least 1 items, has 0");
+    assert_eq!(problem(rules.check(0)), "must have 1 to 2 items, has 0");
     assert_eq!(problem(rules.check(2)), "");
-    assert_eq!(problem(rules.check(3)), "must have at most 2 items, has 3");
+    assert_eq!(problem(rules.check(3)), "must have 1 to 2 items, has 3");
     let rules = MapRules {
         min_properties: Some(1),
         max_properties: Some(2),
         key_pattern: Some(&LETTERS),
     };
-    assert_eq!(problem(rules.check(0)), "must have at least 1 members, has 0");
-    assert_eq!(problem(rules.check(3)), "must have at most 2 members, has 3");
+    assert_eq!(problem(rules.check(0)), "must have 1 to 2 members, has 0");
+    assert_eq!(problem(rules.check(3)), "must have 1 to 2 members, has 3");
     assert_eq!(problem(rules.check_key("a")), "");
     assert_eq!(problem(rules.check_key("A")), "the name \"A\" must match ^[a-z]+$");
 }

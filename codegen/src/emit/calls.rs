@@ -80,6 +80,10 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
 fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
     let name = &operation.ident;
     let about = format!(" `{}`", operation.id);
+    let file = match &operation.tag {
+        Some(tag) => quote! { #root::endpoints::#tag::#name },
+        None => quote! { #root::endpoints::#name },
+    };
     let mut values: Vec<TokenStream> = api::arguments(operation, all)
         .iter()
         .map(|(name, _)| match (name.to_string().as_str(), &operation.body) {
@@ -90,6 +94,7 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
             (_, Some(body)) if matches!(body.content, BodyContent::Bytes) => quote! { request.body.clone() },
             (_, Some(body)) if matches!(body.content, BodyContent::Form(_)) => quote! { call::form(request)? },
             (_, Some(body)) if body.optional => quote! { call::optional_body(request)? },
+            (_, Some(body)) if body.further_faults => quote! { call::body_and(request, #file::faults)? },
             _ => quote! { call::body(request)? },
         })
         .collect();
@@ -101,11 +106,7 @@ fn function(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream
     } else {
         quote! { request }
     };
-    let place = match &operation.tag {
-        Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
-        None => quote! { #root::endpoints::#name::handle },
-    };
-    let call = quote! { #place(context, caller, #(#values),*).await };
+    let call = quote! { #file::handle(context, caller, #(#values),*).await };
     let call = match all.failure(operation) {
         None => quote! {
             let response = #call?;

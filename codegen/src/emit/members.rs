@@ -40,7 +40,8 @@ pub(super) fn tokens(
     let mut writer = Writer::new(owner, all, usage, api);
     for field in all {
         let reader = if usage.read {
-            readers::member(field, &mut writer.helpers)
+            let default = literals::default(field, &api.types).ok().flatten();
+            readers::member(field, default.as_ref(), &mut writer.helpers)
         } else {
             None
         };
@@ -48,7 +49,7 @@ pub(super) fn tokens(
     }
     if let Some(field) = kept {
         let reader = if usage.read {
-            readers::member(field, &mut writer.helpers)
+            readers::member(field, None, &mut writer.helpers)
         } else {
             None
         };

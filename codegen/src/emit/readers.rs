@@ -9,22 +9,36 @@ use super::unions;
 use crate::model::{Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Type};
 
 /// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
-/// `helpers` gets the types that read items and values under rules of their own.
-pub(super) fn member(field: &Field, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
+/// `default` is what it has where it is left out. `helpers` gets the types that read items and values under rules of
+/// their own.
+pub(super) fn member(
+    field: &Field,
+    default: Option<&TokenStream>,
+    helpers: &mut Vec<TokenStream>,
+) -> Option<TokenStream> {
     // The document's types have no underscore in their names.
     let prefix = format!("Read_{}", field.ident.to_string().trim_start_matches("r#"));
-    if !field.is_option() {
-        return value(&field.ty, &prefix, helpers);
+    let null_is_a_value = matches!(field.ty, Type::Any | Type::Null);
+    if field.is_option() {
+        let must_be_there = !field.is_optional_in_requests() && !field.nullable;
+        return Some(match helper(&field.ty, &prefix, helpers) {
+            Some(helper) if must_be_there => quote! { #helper::deserialize(deserializer).map(|value| Some(value.0)) },
+            _ if must_be_there || null_is_a_value => quote! { Deserialize::deserialize(deserializer).map(Some) },
+            None => quote! { body::optional(deserializer) },
+            Some(helper) => quote! {
+                body::optional::<_, #helper>(deserializer).map(|value| value.map(|value| value.0))
+            },
+        });
     }
-    let nullable = field.nullable;
-    Some(match (&field.ty, helper(&field.ty, &prefix, helpers)) {
-        // A null is a value of it like any other.
-        (Type::Any | Type::Null, _) => quote! { Deserialize::deserialize(deserializer).map(Some) },
-        (_, None) => quote! { body::optional(deserializer, #nullable) },
-        (_, Some(helper)) => quote! {
-            body::optional::<_, #helper>(deserializer, #nullable).map(|value| value.map(|value| value.0))
-        },
-    })
+    match default.filter(|_| !null_is_a_value) {
+        None => value(&field.ty, &prefix, helpers),
+        Some(default) => Some(match helper(&field.ty, &prefix, helpers) {
+            None => quote! { body::or_default(deserializer, || #default) },
+            Some(helper) => quote! {
+                body::or_default::<_, #helper>(deserializer, || #helper(#default)).map(|value| value.0)
+            },
+        }),
+    }
 }
 
 /// The expression that reads a value in JSON, with `deserializer` in scope; `None` where serde's own way will do.

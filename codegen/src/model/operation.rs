@@ -72,6 +72,8 @@ pub struct RequestBody {
     pub content: BodyContent,
     /// `x-raw-body`: the handler is also given the exact bytes.
     pub raw: bool,
+    /// `x-further-faults`: of a body that is refused, the operation's file says what else is wrong with it.
+    pub further_faults: bool,
     /// Whether a request may go without it.
     pub optional: bool,
 }

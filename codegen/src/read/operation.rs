@@ -281,6 +281,7 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
     let body = node.resolved()?;
     let optional = !body.flag("required")?;
     let raw = body.flag("x-raw-body")?;
+    let further_faults = body.flag("x-further-faults")?;
     let content = body.need("content")?;
     let content = match content.members()?.as_slice() {
         [(media_type, media)] if responses::is_json(media_type) => {
@@ -308,7 +309,15 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
         }
         _ => return Err(content.refuse("a body needs exactly one media type")),
     };
-    Ok(RequestBody { content, raw, optional })
+    if further_faults && (optional || !matches!(content, BodyContent::Json(_))) {
+        return Err(body.refuse("`x-further-faults` is for a body of JSON that must be there"));
+    }
+    Ok(RequestBody {
+        content,
+        raw,
+        further_faults,
+        optional,
+    })
 }
 
 /// What may be said of parts, which only the handler reads: which there are and of which kind, but no rule of a value.

@@ -19,10 +19,7 @@ async fn a_get_and_a_delete_have_bodies() {
         assert_eq!(send(r#"{"ids":[1]}"#).await.0, REACHED.0);
         assert_eq!(
             send("{}").await,
-            (
-                400,
-                "unable to parse JSON body: missing field `ids` at line 1 column 2".into()
-            )
+            (400, "unable to parse JSON body: ids: is missing".into())
         );
     }
 }

@@ -23,8 +23,8 @@ fn a_value_is_seen_as_each_alternative_that_it_fits() {
     assert!(contact(r#"{"phone":"+1","extension":1}"#).as_phone().is_some());
     assert_eq!(
         refused::<Contact>(json!({ "phone": "+1", "extension": 0 })),
-        "must be one of Mail, Phone, exact (as Mail: missing field `mail`; as Phone: extension: must be at least 1, is 0; \
-         as exact: phone: unknown field `phone`, expected `price`)"
+        "must be one of Mail, Phone, exact (as Mail: must have the member mail; as Phone: extension: must be at least 1, is 0; \
+         as exact: phone: must not have the member phone; known are price)"
     );
     for other in [
         json!(null),

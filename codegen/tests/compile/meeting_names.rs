@@ -54,7 +54,7 @@ fn texts_that_tell_alternatives_apart_may_meet_in_rust() {
         (
             json!({ "kind": "Round" }),
             json!("big"),
-            "kind: must be one of round, ROUND, *, is \"Round\"",
+            "kind: must be one of round, ROUND, *, is \"Round\"; did you mean round?",
         ),
         (json!({ "kind": "*" }), json!({ "Big": 10 }), "must be at most 9, is 10"),
         (

@@ -69,40 +69,40 @@ async fn a_body_is_one_document_of_objects_where_objects_are_declared() {
         let (status, message) = send(&[whole.as_bytes(), after].concat()).await;
         assert_eq!(status, 400);
         assert!(
-            message.starts_with("trailing characters at line 1 column "),
+            message.starts_with("body: must be one JSON document; something follows it (line 1, column 1"),
             "{message}"
         );
     }
     assert_eq!(
         send(&[whole.as_bytes(), b"\xff"].concat()).await,
-        (400, "must be UTF-8 at line 1 column 125".into())
+        (
+            400,
+            "body: is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8 (line 1, column 125)".into()
+        )
     );
     let unknown = b"{\"owner\":{\"name\":\"Ada\",\"address\":{\"city\":\"a\"}},\"unknown\":\"\xff\"}";
     assert_eq!(send(unknown).await.0, 400);
     for (body, reason) in [
-        (
-            r#"[{"name":"Ada"}]"#.into(),
-            "invalid type: sequence, expected struct Pet",
-        ),
+        (r#"[{"name":"Ada"}]"#.into(), "body: must be a JSON object, is an array"),
         (
             r#"{"owner":["Ada",{"city":"Ankara"}]}"#.into(),
-            "owner: invalid type: sequence, expected struct PetOwner",
+            "owner: must be a JSON object, is an array",
         ),
         (
             r#"{"owner":{"name":"Ada","address":["Ankara"]}}"#.into(),
-            "owner.address: invalid type: sequence, expected struct PetOwnerAddress",
+            "owner.address: must be a JSON object, is an array",
         ),
         (
             format!(r#"{{{owner},"visits":[["2026-05-01T09:30:00Z"]]}}"#),
-            "visits[0]: invalid type: sequence, expected struct PetVisitsItem",
+            "visits[0]: must be a JSON object, is an array",
         ),
         (
             format!(r#"{{{owner},"marks":{{"a":["red"]}}}}"#),
-            "marks.a: invalid type: sequence, expected struct PetMarksValue",
+            "marks.a: must be a JSON object, is an array",
         ),
         (
             r#"{"owner":{"name":"Ada","address":{"city":"a","kind":{"home":null}}}}"#.into(),
-            "owner.address.kind: invalid type: map, expected a string",
+            "owner.address.kind: must be one of home, work, is an object",
         ),
         (
             r#"{"owner":{"name":"Ada","address":{"city":"a","kind":"moon"}}}"#.into(),
@@ -111,7 +111,7 @@ async fn a_body_is_one_document_of_objects_where_objects_are_declared() {
     ] {
         let (status, message) = send(body.as_bytes()).await;
         assert_eq!(status, 400, "{body}");
-        assert!(message.starts_with(&format!("{reason} at line 1 column ")), "{message}");
+        assert_eq!(message, reason, "{body}");
     }
 }
 
@@ -140,7 +140,7 @@ async fn deep_documents_are_refused_and_the_deepest_read() {
         let (status, message) = served.send(reqwest::Method::PUT, "/values", nested(depth)).await;
         assert_eq!(status, 400);
         assert!(
-            message.contains("must not be nested deeper than 127 levels at line 1"),
+            message.contains("must not be nested deeper than 127 levels (line 1, column "),
             "{message}"
         );
     }

@@ -26,9 +26,9 @@ pub mod error {
         }
     }
 
-    impl From<codegen_runtime::call::Refusal> for ApiError {
-        fn from(refusal: codegen_runtime::call::Refusal) -> Self {
-            ApiError(HttpError::for_bad_request(None, refusal.to_string()))
+    impl From<codegen_runtime::Faults> for ApiError {
+        fn from(faults: codegen_runtime::Faults) -> Self {
+            ApiError(HttpError::for_bad_request(None, faults.to_string()))
         }
     }
 

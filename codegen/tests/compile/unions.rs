@@ -43,12 +43,12 @@ fn by_a_member_among_others() {
         problem("internal", json!({ "type": "star" })),
         "type: must be one of circle, nothing, named-square, is \"star\""
     );
-    assert_eq!(problem("internal", json!({ "radius": 1 })), "missing field `type`");
+    assert_eq!(problem("internal", json!({ "radius": 1 })), "must have the member type");
     kept(
         "inline",
         &[json!({ "by": "name", "name": "x" }), json!({ "by": "nobody" })],
     );
-    assert_eq!(problem("inline", json!({ "by": "name" })), "missing field `name`");
+    assert_eq!(problem("inline", json!({ "by": "name" })), "must have the member name");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn by_a_member_beside_the_content() {
     );
     assert_eq!(
         problem("adjacent", json!({ "value": 256, "kind": "count" })),
-        "value: invalid value: integer `256`, expected u8"
+        "value: must be a whole number, is 256"
     );
     assert_eq!(
         problem(
@@ -72,7 +72,10 @@ fn by_a_member_beside_the_content() {
         ),
         "value[1].width: must be at least 1, is 0"
     );
-    assert_eq!(problem("adjacent", json!({ "kind": "count" })), "missing field `value`");
+    assert_eq!(
+        problem("adjacent", json!({ "kind": "count" })),
+        "must have the member value"
+    );
 }
 
 #[test]
@@ -129,9 +132,9 @@ fn by_what_they_are() {
     assert_eq!(read::<Untagged>(json!(7)), Ok(Untagged::Integer(7)));
     assert_eq!(
         problem("untagged", json!(-1)),
-        "must be one of boolean, integer, Square, array (as boolean: invalid type: integer `-1`, expected a boolean; as \
-         integer: must be at least 0, is -1; as Square: invalid type: integer `-1`, expected struct Square; as array: \
-         invalid type: integer `-1`, expected a sequence)"
+        "must be one of boolean, integer, Square, array (as boolean: must be true or false, is a number; as \
+         integer: must be at least 0, is -1; as Square: must be an object, is a number; as array: must be an array, is a \
+         number)"
     );
     let id = "01974d1a-7c00-7b21-9a51-6f0c2d3e4f50";
     kept("host", &[json!(id), json!("web-1")]);
@@ -180,11 +183,8 @@ fn what_holds_itself_is_read_and_written() {
     assert_eq!(serde_json::to_value(&read_tree).unwrap(), tree);
     assert_eq!(
         refused::<Expression>(json!({ "op": "minus", "of": { "op": "plus", "left": { "op": "number", "value": 1 } } })),
-        "of: missing field `right`"
+        "of: must have the member right"
     );
     assert!(read::<Tree>(json!({ "children": [], "list": { "value": 1, "before": null } })).is_ok());
-    assert_eq!(
-        refused::<Tree>(json!({ "children": [], "list": { "value": 1, "next": null } })),
-        "must not be null; leave the member out instead"
-    );
+    assert!(read::<Tree>(json!({ "children": [], "list": { "value": 1, "next": null } })).is_ok());
 }

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use codegen_runtime::Faults;
 use dropshot::Body;
 use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -23,15 +24,34 @@ struct Envelope<'a> {
 struct Detail<'a> {
     code: &'a str,
     message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    details: Vec<InvalidField<'a>>,
     request_id: Uuid,
+}
+
+/// A place of the request that is wrong (ERR-9).
+#[derive(Serialize)]
+struct InvalidField<'a> {
+    field: &'a str,
+    message: &'a str,
 }
 
 /// The response of an error.
 pub(super) fn envelope(error: &ApiError, request_id: Uuid) -> Response<Body> {
+    let faults = error.faults.as_deref();
+    let told = faults.into_iter().flat_map(Faults::iter);
+    let details = told.map(|fault| InvalidField {
+        field: &fault.field,
+        message: &fault.message,
+    });
     let envelope = Envelope {
         error: Detail {
             code: error.code.as_str(),
             message: &error.message,
+            field: faults.map(|faults| &*faults.first().field),
+            details: details.collect(),
             request_id,
         },
     };

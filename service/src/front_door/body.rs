@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use codegen_runtime::fault::{Fault, Path};
 use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
@@ -99,7 +100,8 @@ async fn collect(
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| {
-            ApiError::invalid_request("the body broke off before its end; send it again").because(Reason::BodyBrokeOff)
+            let fault = Fault::in_body(&Path::default(), "broke off before its end; send it again");
+            ApiError::invalid_request(fault).because(Reason::BodyBrokeOff)
         })?;
         let Ok(data) = frame.into_data() else { continue };
         *received += data.len() as u64;

@@ -172,11 +172,12 @@ fn check_time(seconds: i64, now: DateTime<Utc>) -> Result<(), ApiError> {
     Err(ApiError::new(
         ErrorCode::ExpiredTimestamp,
         format!(
-            "{} is more than {TIMESTAMP_TOLERANCE_SECONDS} s from the server's time, {} ({}); synchronise this machine's \
+            "{} is more than {TIMESTAMP_TOLERANCE_SECONDS} s from the server's time, {} ({}){}; synchronize this machine's \
              clock, and sign each attempt at the time it is sent",
             shown(HEADER_TIMESTAMP),
             now.timestamp(),
             now.to_rfc3339_opts(SecondsFormat::Secs, true),
+            likely_cause(seconds, now.timestamp()).unwrap_or_default(),
         ),
     )
     .because(match seconds < now.timestamp() {
@@ -185,12 +186,28 @@ fn check_time(seconds: i64, now: DateTime<Utc>) -> Result<(), ApiError> {
     }))
 }
 
+/// What a time so far from the server's looks like.
+fn likely_cause(seconds: i64, now: i64) -> Option<String> {
+    const HOUR: i64 = 3_600;
+    // In seconds, this is the year 5138.
+    if seconds > 100_000_000_000 {
+        return Some("; it looks like milliseconds, send seconds".into());
+    }
+    let ahead = seconds - now;
+    let hours = (ahead + ahead.signum() * HOUR / 2) / HOUR;
+    let is_offset = (1..=14).contains(&hours.abs()) && timestamp_is_current(seconds - hours * HOUR, now);
+    is_offset.then(|| {
+        let by = if hours > 0 { "ahead" } else { "behind" };
+        format!("; it is {} h {by}, as if local time were taken for UTC", hours.abs())
+    })
+}
+
 /// The one answer for a key that is not in force, whatever the reason (ERR-3).
 fn not_in_force(reason: Reason) -> ApiError {
     ApiError::new(
         ErrorCode::InvalidKey,
-        "this key id is not in force here; check for a typing error, that test keys go to the sandbox and live keys to \
-         production, and with the operator that the key has neither expired nor been revoked",
+        "this key id is not accepted; check it for typing errors, and that test keys go to the sandbox and live keys to \
+         production; it may also have expired, been revoked or been disabled, which the operator can tell",
     )
     .because(reason)
 }

@@ -42,7 +42,7 @@ async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, 
             allow: Some("GET, HEAD".into()),
             ..ApiError::new(
                 ErrorCode::MethodNotAllowed,
-                "only GET and HEAD are possible here; this path has GET, HEAD",
+                format!("{} is not allowed; allowed: GET, HEAD", request.method),
             )
             .because(Reason::NoSuchMethod)
         });

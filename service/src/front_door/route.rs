@@ -1,6 +1,7 @@
 //! Which operation a request is for, whether its key may call it, and calling it.
 
-use codegen_runtime::call::Request;
+use codegen_runtime::call::{Query, Request};
+use codegen_runtime::{Fault, Faults, names};
 use http::{HeaderMap, Method};
 use partner_api_signing::DecodedPair;
 
@@ -90,8 +91,9 @@ fn find(method: &Method, path: &str) -> (Option<&'static str>, Result<Found, Api
         methods.push(route.operation.method);
     }
     if methods.is_empty() {
-        let error = ApiError::not_found("there is nothing at this path; paths are compared byte for byte");
-        return (None, Err(error.because(Reason::NoSuchPath)));
+        let hint = nearly(path).map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        let message = format!("there is nothing at this path; paths are compared byte for byte{hint}");
+        return (None, Err(ApiError::not_found(message).because(Reason::NoSuchPath)));
     }
     methods.sort_unstable();
     let allow = methods.join(", ");
@@ -99,10 +101,31 @@ fn find(method: &Method, path: &str) -> (Option<&'static str>, Result<Found, Api
         allow: Some(allow.clone()),
         ..ApiError::new(
             ErrorCode::MethodNotAllowed,
-            format!("{method} is not possible here; this path has {allow}"),
+            format!("{method} is not allowed; allowed: {allow}"),
         )
     };
     (template, Err(error.because(Reason::NoSuchMethod)))
+}
+
+/// What to change in a path that fits no template, where one thing alone would make it fit.
+fn nearly(path: &str) -> Option<&'static str> {
+    // A path of slashes alone costs as much as any other.
+    let single = path.split('/').filter(|segment| !segment.is_empty());
+    let single = format!("/{}", single.collect::<Vec<_>>().join("/"));
+    let unescaped = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let candidates = [
+        (path.trim_end_matches('/').to_string(), "remove the trailing slash"),
+        (single, "remove the doubled slash"),
+        (unescaped.into_owned(), "write it without percent escapes"),
+        (path.to_ascii_lowercase(), "write it in lower case"),
+    ];
+    let fits = |path: &str| {
+        ROUTES
+            .iter()
+            .any(|route| variables(route.operation.path, path).is_some())
+    };
+    let found = candidates.into_iter().find(|(candidate, _)| fits(candidate));
+    found.map(|(_, remedy)| remedy)
 }
 
 /// The variables of a raw path that is an instance of a template, byte for byte; a variable is one segment without escapes.
@@ -189,16 +212,24 @@ pub(super) struct Callable {
     seen: Seen,
     route: &'static Route,
     request: Request,
+    /// Why its query is refused, if something was found wrong with it before it is read: reading it refuses it.
+    refused_for: Option<Reason>,
     caller: Caller,
 }
 
 /// Checks the query: what is unknown, repeated or no text. A mistyped `published_from` must not silently return everything.
+/// Of an operation that has parameters, what is wrong is told together with what is found when they are read.
 ///
 /// # Errors
-/// 400 that names the parameter.
+/// 400 that names each such parameter.
 pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<Refused>> {
-    match query(routed.route.operation, routed.query) {
-        Ok(query) => Ok(Callable {
+    let operation = routed.route.operation;
+    let (query, refused_for) = query(operation, routed.query);
+    match (Faults::of(query.faults.iter().cloned()), refused_for) {
+        (Some(faults), Some(reason)) if operation.query_parameters.is_empty() => {
+            Err(routed.seen.refused(ApiError::invalid_request(faults).because(reason)))
+        }
+        _ => Ok(Callable {
             seen: routed.seen,
             route: routed.route,
             request: Request {
@@ -207,49 +238,70 @@ pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<R
                 headers: routed.headers,
                 body: routed.raw,
             },
+            refused_for,
             caller: routed.caller,
         }),
-        Err(error) => Err(routed.seen.refused(error)),
     }
 }
 
-fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> Result<Vec<(String, String)>, ApiError> {
-    let mut read: Vec<(String, String)> = Vec::with_capacity(pairs.len());
+/// The query, and why it is refused if it is: for the first parameter that is wrong.
+fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> (Query, Option<Reason>) {
+    let mut query = Query::default();
+    let mut refused_for = None;
     for (name, value) in pairs {
-        let name = String::from_utf8(name).map_err(|_| {
-            ApiError::invalid_request("query: a parameter's name is not UTF-8").because(Reason::QueryMalformed)
-        })?;
-        if !operation.query_parameters.contains(&name.as_str()) {
-            let known = match operation.query_parameters {
-                [] => "none".to_string(),
-                names => names.join(", "),
-            };
-            return Err(ApiError::invalid_request(format!(
-                "query: unknown parameter {}; this operation has: {known}",
-                shown(&name)
-            ))
-            .because(Reason::ParameterUnknown));
+        match parameter(&query.pairs, operation.query_parameters, name, value) {
+            Ok(pair) => query.pairs.push(pair),
+            Err((fault, reason)) => {
+                query.faults.push(fault);
+                refused_for.get_or_insert(reason);
+            }
         }
-        if read.iter().any(|(earlier, _)| *earlier == name) {
-            return Err(
-                ApiError::invalid_request(format!("{name}: given more than once; send it once"))
-                    .because(Reason::ParameterRepeated),
-            );
-        }
-        let Ok(value) = String::from_utf8(value) else {
-            return Err(
-                ApiError::invalid_request(format!("{name}: is not UTF-8; encode its UTF-8 bytes as %XX"))
-                    .because(Reason::QueryMalformed),
-            );
-        };
-        read.push((name, value));
     }
-    Ok(read)
+    (query, refused_for)
 }
 
-/// A stranger's text as a message may quote it.
-fn shown(text: &str) -> String {
-    format!("{:?}", text.chars().take(64).collect::<String>())
+fn parameter(
+    earlier: &[(String, String)],
+    known: &[&str],
+    name: Vec<u8>,
+    value: Vec<u8>,
+) -> Result<(String, String), (Fault, Reason)> {
+    let refused = |name: &str, problem: &str, reason| Err((Fault::of_parameter(&short(name), problem), reason));
+    let Ok(name) = String::from_utf8(name) else {
+        return refused("query", "a parameter's name is not UTF-8", Reason::QueryMalformed);
+    };
+    if !known.contains(&name.as_str()) {
+        return refused(&name, &unknown(&name, known), Reason::ParameterUnknown);
+    }
+    if earlier.iter().any(|(earlier, _)| *earlier == name) {
+        return refused(
+            &name,
+            "was sent more than once; send it once",
+            Reason::ParameterRepeated,
+        );
+    }
+    match String::from_utf8(value) {
+        Ok(value) => Ok((name, value)),
+        Err(_) => refused(
+            &name,
+            "is not UTF-8; encode its UTF-8 bytes as %XX",
+            Reason::QueryMalformed,
+        ),
+    }
+}
+
+/// What is said of a parameter that the operation does not have.
+fn unknown(name: &str, known: &[&str]) -> String {
+    match (names::nearest(name, known.iter().copied()), known) {
+        (Some(near), _) => format!("is unknown; did you mean {near}?"),
+        (None, []) => "is unknown; this operation has no query parameters".into(),
+        (None, known) => format!("is unknown; this operation has {}", known.join(", ")),
+    }
+}
+
+/// A stranger's name of a parameter as an answer may repeat it.
+fn short(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
 impl Callable {
@@ -262,11 +314,15 @@ impl Callable {
             seen,
             route,
             request,
+            refused_for,
             caller,
         } = self;
         match (route.call)(context, &caller, &request).await {
             Ok(response) => Ok(Answered { seen, response }),
-            Err(error) => Err(seen.refused(error)),
+            Err(error) => Err(seen.refused(match refused_for {
+                Some(reason) => error.because(reason),
+                None => error,
+            })),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Whether the request is what its key's holder signed, and sent from where the key may be used.
 
 use bytes::Bytes;
+use codegen_runtime::Fault;
 use http::request::Parts;
 use partner_api_signing::{
     Canonical, DecodedPair, Environment, SIGNATURE_PREFIX, body_sha256, canonical_of, decode_query,
@@ -58,10 +59,12 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         deadline,
         ..
     } = received;
-    let query = match decode_query(head.uri.query().unwrap_or_default().as_bytes()) {
+    let sent = head.uri.query().unwrap_or_default();
+    let query = match decode_query(sent.as_bytes()) {
         Ok(query) => query,
         Err(malformed) => {
-            let error = ApiError::invalid_request(format!("query: {malformed}")).because(Reason::QueryMalformed);
+            let fault = Fault::of_parameter(name_at(sent, malformed.offset), malformed.to_string());
+            let error = ApiError::invalid_request(fault).because(Reason::QueryMalformed);
             return Err(seen.refused(error));
         }
     };
@@ -75,8 +78,9 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     }
     .render();
     if !signature_is_valid(&credentials.key.secret, &canonical, &credentials.signature) {
-        let reason = what_is_wrong(credentials.signature.as_bytes());
-        return Err(seen.refused(invalid_signature(environment, &canonical).because(reason)));
+        let (reason, form) = what_is_wrong(credentials.signature.as_bytes());
+        let error = invalid_signature(environment, &canonical, form.as_deref());
+        return Err(seen.refused(error.because(reason)));
     }
     drop(hold);
     Ok(Verified {
@@ -91,26 +95,60 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
     })
 }
 
-/// What is wrong with a signature that does not verify. The caller is told what one looks like, whatever is wrong.
-fn what_is_wrong(signature: &[u8]) -> Reason {
-    match signature.strip_prefix(SIGNATURE_PREFIX.as_bytes()) {
-        None => Reason::SignaturePrefix,
-        Some(hex) if hex.len() != 64 => Reason::SignatureLength,
-        Some(hex) if !hex.iter().all(u8::is_ascii_hexdigit) => Reason::SignatureNotHex,
-        Some(hex) if hex.iter().any(u8::is_ascii_uppercase) => Reason::SignatureUpperCase,
-        Some(_) => Reason::SignatureDiffers,
+/// The name, as it is written, of the parameter of a raw query in which the byte at `offset` stands.
+fn name_at(query: &str, offset: usize) -> &str {
+    let start = query.as_bytes()[..offset].iter().rposition(|byte| *byte == b'&');
+    let parameter = query.get(start.map_or(0, |before| before + 1)..).unwrap_or_default();
+    let parameter = parameter.split('&').next().unwrap_or_default();
+    parameter.split('=').next().unwrap_or_default()
+}
+
+/// What is wrong with a signature that does not verify, for the request log and as its sender is told: of one that has
+/// the right form, that it differs is all that can be said.
+fn what_is_wrong(signature: &[u8]) -> (Reason, Option<String>) {
+    let Some(hex) = signature.strip_prefix(SIGNATURE_PREFIX.as_bytes()) else {
+        return (Reason::SignaturePrefix, Some("does not begin with \"sha256=\"".into()));
+    };
+    let told = |problem: &str| Some(problem.to_string());
+    // Thirty-two bytes in Base64.
+    if hex.len() == 44 && hex.ends_with(b"=") {
+        return (Reason::SignatureLength, told("seems to be Base64"));
+    }
+    if hex.len() != 64 {
+        return (
+            Reason::SignatureLength,
+            Some(format!("has {} characters after the \"=\"", hex.len())),
+        );
+    }
+    if !hex.iter().all(u8::is_ascii_hexdigit) {
+        return (Reason::SignatureNotHex, told("has characters that are no hex digits"));
+    }
+    match hex.iter().any(u8::is_ascii_uppercase) {
+        true => (Reason::SignatureUpperCase, told("has upper-case hex digits")),
+        false => (Reason::SignatureDiffers, None),
     }
 }
 
-fn invalid_signature(environment: Environment, canonical: &str) -> ApiError {
-    let mut message =
-        "the signature does not verify; it is `sha256=` and the lower-case hex of the HMAC-SHA256, keyed \
-                       with the 32 characters of the secret as shown, of the canonical string over the exact bytes sent"
-            .to_string();
-    if environment == Environment::Test {
-        message.push_str(
-            "; the server's canonical string is between the lines (six lines, no line feed at the end):\n---\n",
-        );
+fn invalid_signature(environment: Environment, canonical: &str, form: Option<&str>) -> ApiError {
+    let shows = environment == Environment::Test;
+    let mut message = match form {
+        Some(problem) => {
+            format!("X-Partner-Signature must be \"sha256=\" + 64 lower-case hex digits; the one sent {problem}")
+        }
+        None => "the signature does not match this request: it must be the HMAC-SHA256 of the canonical string over the exact \
+                 bytes sent, keyed with the 32 characters of the secret as shown"
+            .to_string(),
+    };
+    match (shows, form) {
+        (true, Some(_)) => message.push_str("; the canonical string that is to be signed"),
+        (true, None) => message.push_str(
+            "; if your canonical string differs from the server's, that is why; if it is identical, the secret does not belong \
+             to this key id; the server's",
+        ),
+        (false, _) => message.push_str("; the sandbox tells its canonical string with this error"),
+    }
+    if shows {
+        message.push_str(" (six lines, no line feed at the end) stands between the dashes:\n---\n");
         message.push_str(canonical);
         message.push_str("\n---");
     }

@@ -196,7 +196,10 @@ async fn submit_measurement(
     let response = crate::endpoints::measurements::submit_measurement::handle(
             context,
             caller,
-            call::body(request)?,
+            call::body_and(
+                request,
+                crate::endpoints::measurements::submit_measurement::faults,
+            )?,
             request.body.clone(),
         )
         .await?;

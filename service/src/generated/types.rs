@@ -800,19 +800,19 @@ mod measurement_request_reading {
     pub(super) fn measured_at<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
-        body::optional::<_, Read_measured_at>(deserializer, false)
+        body::optional::<_, Read_measured_at>(deserializer)
             .map(|value| value.map(|value| value.0))
     }
     pub(super) fn external_id<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_external_id>(deserializer, false)
+        body::optional::<_, Read_external_id>(deserializer)
             .map(|value| value.map(|value| value.0))
     }
     pub(super) fn device_serial<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_device_serial>(deserializer, false)
+        body::optional::<_, Read_device_serial>(deserializer)
             .map(|value| value.map(|value| value.0))
     }
     pub(super) fn measurements<'de, D: Deserializer<'de>>(
@@ -1006,8 +1006,18 @@ pub struct ErrorDetail {
     /// `method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,
     /// `internal_error` and `service_unavailable`. Treat an unknown one by the response's status.
     pub code: String,
-    /// What went wrong, for people, in English. Do not parse it; its wording may change.
+    /// What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a
+    /// place of the request is wrong it begins with its name.
     pub message: String,
+    /// The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such
+    /// as `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a
+    /// header. Absent where no one place is to blame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them
+    /// `field`. Absent where `field` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Vec<InvalidField>>,
     /// Id of the request, the same as in the header `X-Request-Id`.
     pub request_id: String,
 }
@@ -1015,9 +1025,28 @@ impl JsonSchema for ErrorDetail {
     fn schema_name() -> String {
         "ErrorDetail".to_string()
     }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::register::<InvalidField>(generator);
+        schema::embedded(
+            "{\"type\":\"object\",\"description\":\"What went wrong.\",\"required\":[\"code\",\"message\",\"request_id\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"What went wrong, for programs. The values known today are `invalid_request`, `missing_signature_headers`,\\n`invalid_key`, `expired_timestamp`, `invalid_signature`, `replay_detected`, `scope_required`, `not_found`,\\n`method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,\\n`internal_error` and `service_unavailable`. Treat an unknown one by the response's status.\\n\",\"x-known-values\":[\"invalid_request\",\"missing_signature_headers\",\"invalid_key\",\"expired_timestamp\",\"invalid_signature\",\"replay_detected\",\"scope_required\",\"not_found\",\"method_not_allowed\",\"request_timeout\",\"payload_too_large\",\"rate_limited\",\"ip_rate_limited\",\"internal_error\",\"service_unavailable\"],\"example\":\"not_found\"},\"message\":{\"type\":\"string\",\"description\":\"What went wrong, and what to do, for people, in English. Do not parse it; its wording may change. Where a\\nplace of the request is wrong it begins with its name.\\n\",\"example\":\"no such inspection\"},\"field\":{\"type\":\"string\",\"description\":\"The place of the request that is wrong, the first of `details`: a JSON pointer into the body (RFC 6901, such\\nas `/measurements/BRAKE_FRONT_LEFT`; empty for the body itself), or the name of a query parameter or of a\\nheader. Absent where no one place is to blame.\\n\",\"example\":\"/plate\"},\"details\":{\"type\":\"array\",\"description\":\"Everything that is wrong with the body, or with the query, at once: at most 20 places, the first of them\\n`field`. Absent where `field` is.\\n\",\"items\":{\"$ref\":\"#/components/schemas/InvalidField\"}},\"request_id\":{\"type\":\"string\",\"description\":\"Id of the request, the same as in the header `X-Request-Id`.\",\"example\":\"0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c\"}}}",
+        )
+    }
+}
+/// A place of a request that is wrong, and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InvalidField {
+    /// A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.
+    pub field: String,
+    /// What is wrong there and what would be right, for people. Do not parse it.
+    pub message: String,
+}
+impl JsonSchema for InvalidField {
+    fn schema_name() -> String {
+        "InvalidField".to_string()
+    }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"What went wrong.\",\"required\":[\"code\",\"message\",\"request_id\"],\"properties\":{\"code\":{\"type\":\"string\",\"description\":\"What went wrong, for programs. The values known today are `invalid_request`, `missing_signature_headers`,\\n`invalid_key`, `expired_timestamp`, `invalid_signature`, `replay_detected`, `scope_required`, `not_found`,\\n`method_not_allowed`, `request_timeout`, `payload_too_large`, `rate_limited`, `ip_rate_limited`,\\n`internal_error` and `service_unavailable`. Treat an unknown one by the response's status.\\n\",\"x-known-values\":[\"invalid_request\",\"missing_signature_headers\",\"invalid_key\",\"expired_timestamp\",\"invalid_signature\",\"replay_detected\",\"scope_required\",\"not_found\",\"method_not_allowed\",\"request_timeout\",\"payload_too_large\",\"rate_limited\",\"ip_rate_limited\",\"internal_error\",\"service_unavailable\"],\"example\":\"not_found\"},\"message\":{\"type\":\"string\",\"description\":\"What went wrong, for people, in English. Do not parse it; its wording may change.\",\"example\":\"no such inspection\"},\"request_id\":{\"type\":\"string\",\"description\":\"Id of the request, the same as in the header `X-Request-Id`.\",\"example\":\"0197c2a4-6f00-7a10-8b3c-2f4d5e6a7b8c\"}}}",
+            "{\"type\":\"object\",\"description\":\"A place of a request that is wrong, and what is wrong there.\",\"required\":[\"field\",\"message\"],\"properties\":{\"field\":{\"type\":\"string\",\"description\":\"A JSON pointer into the body, empty for the body itself, or the name of a query parameter or of a header.\\n\",\"example\":\"/plate\"},\"message\":{\"type\":\"string\",\"description\":\"What is wrong there and what would be right, for people. Do not parse it.\",\"example\":\"must end in 2 to 5 digits after the letters, as in 34 ABC 123; it was read as \\\"34ABC\\\"\"}}}",
         )
     }
 }

@@ -38,15 +38,7 @@ impl Plate {
     /// # Errors
     /// The first part that is wrong, of province, letters and digits.
     pub fn parse(text: &str) -> Result<Self, PlateError> {
-        let compact: String = text.chars().filter(|c| !is_separator(*c)).collect();
-        // Unicode upper-cases some letters into A–Z that no Turkish keyboard has (`ß` to `SS`): those are no plate letters.
-        let normal = match compact
-            .chars()
-            .all(|c| c.is_ascii() || matches!(c, 'ı' | 'İ' | '\u{307}'))
-        {
-            true => fold(&compact),
-            false => compact,
-        };
+        let normal = normal(text);
         Parts::of(&normal)?;
         Ok(Plate(normal))
     }
@@ -72,6 +64,33 @@ impl AsRef<str> for Plate {
 impl From<Plate> for String {
     fn from(plate: Plate) -> Self {
         plate.0
+    }
+}
+
+/// What a text is read as, be it a plate or not: upper-cased, without spaces, dots and dashes.
+fn normal(text: &str) -> String {
+    let compact: String = text.chars().filter(|c| !is_separator(*c)).collect();
+    // Unicode upper-cases some letters into A–Z that no Turkish keyboard has (`ß` to `SS`): those are no plate letters.
+    match compact
+        .chars()
+        .all(|c| c.is_ascii() || matches!(c, 'ı' | 'İ' | '\u{307}'))
+    {
+        true => fold(&compact),
+        false => compact,
+    }
+}
+
+/// What whoever sent `text` is told of it, where it is no plate: what it was read as, and the first character in it that
+/// no plate has. It repeats the text: for the sender alone.
+pub fn read_as(text: &str) -> String {
+    let normal = normal(text);
+    let foreign = normal.chars().find(|c| !c.is_ascii_uppercase() && !c.is_ascii_digit());
+    match foreign {
+        Some(foreign) => format!(
+            "it was read as {normal:?}, and no plate has a {:?}",
+            foreign.to_string()
+        ),
+        None => format!("it was read as {normal:?}"),
     }
 }
 
@@ -206,6 +225,19 @@ mod tests {
         let message = Plate::parse("35 XYZ").expect_err("no digits").to_string();
         assert!(message.contains("2 to 5 digits"), "{message}");
         assert!(!message.contains("XYZ"), "{message}");
+    }
+
+    #[test]
+    fn whoever_sent_it_is_told_what_it_was_read_as() {
+        let table = [
+            ("34 123", r#"it was read as "34123""#),
+            ("34/abc/123", r#"it was read as "34/ABC/123", and no plate has a "/""#),
+            ("34 şğ 123", r#"it was read as "34şğ123", and no plate has a "ş""#),
+            ("", r#"it was read as """#),
+        ];
+        for (text, told) in table {
+            assert_eq!(super::read_as(text), told);
+        }
     }
 
     #[test]

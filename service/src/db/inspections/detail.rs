@@ -30,11 +30,11 @@ statement! {
     where_visible!()
 );
 
-    /// The PDF of a report that has one, and what the report holds now.
+    /// Whether a report has a PDF; the one of a report that has, and what the report holds now.
     PDF = concat!(
-    "SELECT i.id, i.pdf_object_key, report_fingerprint(i.id) FROM inspections i",
-    where_visible!(),
-    " AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL"
+    "SELECT has.pdf, i.id, i.pdf_object_key, CASE WHEN has.pdf THEN report_fingerprint(i.id) ELSE '' END \
+     FROM inspections i CROSS JOIN LATERAL (SELECT i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AS pdf) has",
+    where_visible!()
 );
 }
 
@@ -145,17 +145,31 @@ pub struct Detail {
 ///
 /// # Errors
 /// [`DbError`] when the query fails.
-pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<Option<Pdf>, DbError> {
+pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<OfPdf, DbError> {
     let parameters: &Parameters<'_> = &[&id, &grants.whole(), &grants.branches()];
     let Some(row) = client.query_opt(PDF, parameters).await? else {
-        return Ok(None);
+        return Ok(OfPdf::Unseen);
     };
     let mut columns = Columns::of(&row);
-    Ok(Some(Pdf {
+    if !columns.take::<bool>()? {
+        return Ok(OfPdf::None);
+    }
+    Ok(OfPdf::Some(Pdf {
         report: columns.take()?,
         object_key: columns.take()?,
         fingerprint: columns.take()?,
     }))
+}
+
+/// What a partner finds where it looks for a report's PDF.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OfPdf {
+    /// No report that it sees.
+    Unseen,
+    /// A report without one.
+    None,
+    /// It.
+    Some(Pdf),
 }
 
 /// The report with this id and all its fields, if the partner sees it.

@@ -10,7 +10,7 @@ mod statements;
 mod visible;
 
 pub use self::{
-    detail::{Detail, Pdf, detail, pdf},
+    detail::{Detail, OfPdf, Pdf, detail, pdf},
     list::{ListFilter, ListItem, ListPage, list},
     row::{Status, Vehicle},
     visible::Visible,

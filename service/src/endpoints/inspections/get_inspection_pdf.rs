@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{not_found, storage_failed};
 use crate::context::Context;
 use crate::db::connection::Connection;
-use crate::db::inspections::{self, Pdf};
+use crate::db::inspections::{self, OfPdf, Pdf};
 use crate::db::renderings;
 use crate::error::ApiError;
 use crate::front_door::Caller;
@@ -23,7 +23,7 @@ const RENDERED_AFTER: Duration = Duration::from_secs(2);
 /// Answers the PDF of a published report that has its public slug.
 ///
 /// # Errors
-/// `not_found`, with the same message as for a report that does not exist, when there is no such PDF;
+/// `not_found` when there is no such report, or it has no PDF: of a report that the partner sees, which of the two;
 /// `service_unavailable` while it is rendered, and when the database or the storage is out of reach.
 pub async fn handle(
     context: &Context,
@@ -32,9 +32,15 @@ pub async fn handle(
 ) -> Result<GetInspectionPdfResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.db(caller).await?;
-    let pdf = inspections::pdf(&client, caller.grants(), id)
-        .await?
-        .ok_or_else(not_found)?;
+    let pdf = match inspections::pdf(&client, caller.grants(), id).await? {
+        OfPdf::Some(pdf) => pdf,
+        OfPdf::None => {
+            return Err(ApiError::not_found(
+                "this report has no PDF; only published reports with their public link have one",
+            ));
+        }
+        OfPdf::Unseen => return Err(not_found()),
+    };
     let Some(key) = pdf.current_key() else {
         return Err(rendered_later(&client, &pdf).await);
     };

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
+use codegen_runtime::{Fault, Faults};
 
 use super::vehicle;
 use crate::context::Context;
@@ -25,21 +26,24 @@ pub async fn handle(
     caller: &Caller,
     query: ListInspectionsQuery,
 ) -> Result<ListInspectionsResponse, ApiError> {
-    in_order(
-        ("published_from", query.published_from),
-        ("published_to", query.published_to),
-    )?;
-    in_order(("created_from", query.created_from), ("created_to", query.created_to))?;
+    in_order([
+        (
+            ("published_from", query.published_from),
+            ("published_to", query.published_to),
+        ),
+        (("created_from", query.created_from), ("created_to", query.created_to)),
+    ])?;
     let partner = caller.key().partner.id;
     let digest = digest(&query);
     let cursors = CursorSealer::new(&context.cursor_key);
     let after = match &query.cursor {
         None => None,
         Some(cursor) => Some(cursors.open(partner, digest, cursor).map_err(|_| {
-            ApiError::invalid_request(
-                "cursor: was not issued to this partner for these filters; return page.next_cursor unchanged, with the \
-                 same filters, or leave it out to begin with the first page",
-            )
+            ApiError::invalid_request(Fault::of_parameter(
+                "cursor",
+                "was not issued to this partner for these filters; return page.next_cursor unchanged, with the same \
+                 filters, or leave it out to begin with the first page",
+            ))
         })?),
     };
     let page = match narrowed(caller.grants(), &query) {
@@ -74,15 +78,17 @@ pub async fn handle(
     }))
 }
 
-/// Refuses a range whose end lies before its beginning.
-fn in_order(from: (&str, Option<DateTime<Utc>>), to: (&str, Option<DateTime<Utc>>)) -> Result<(), ApiError> {
-    match (from.1, to.1) {
-        (Some(beginning), Some(end)) if beginning > end => Err(ApiError::invalid_request(format!(
-            "{} is later than {}: a range must not end before it begins",
-            from.0, to.0
-        ))),
-        _ => Ok(()),
-    }
+/// The beginning or the end of a range, and the parameter that says it.
+type Bound = (&'static str, Option<DateTime<Utc>>);
+
+/// Refuses ranges that end before they begin.
+fn in_order(ranges: impl IntoIterator<Item = (Bound, Bound)>) -> Result<(), ApiError> {
+    let reversed = ranges.into_iter().filter_map(|(from, to)| {
+        let is_reversed = from.1? > to.1?;
+        let message = format!("is later than {}: a range must not end before it begins", to.0);
+        is_reversed.then(|| Fault::of_parameter(from.0, message))
+    });
+    Faults::of(reversed).map_or(Ok(()), |faults| Err(ApiError::invalid_request(faults)))
 }
 
 /// The filters that a cursor is bound to: all but the page's size, in one form however they were written.
@@ -165,11 +171,11 @@ mod tests {
     #[test]
     fn a_range_that_ends_before_it_begins_is_refused_with_both_names() {
         let (early, late) = (DateTime::UNIX_EPOCH, Utc::now());
-        let error = in_order(("created_from", Some(late)), ("created_to", Some(early))).unwrap_err();
+        let error = in_order([(("created_from", Some(late)), ("created_to", Some(early)))]).unwrap_err();
         assert!(error.message.contains("created_from") && error.message.contains("created_to"));
-        assert!(in_order(("created_from", Some(early)), ("created_to", Some(late))).is_ok());
-        assert!(in_order(("created_from", Some(late)), ("created_to", Some(late))).is_ok());
-        assert!(in_order(("created_from", Some(late)), ("created_to", None)).is_ok());
+        assert!(in_order([(("created_from", Some(early)), ("created_to", Some(late)))]).is_ok());
+        assert!(in_order([(("created_from", Some(late)), ("created_to", Some(late)))]).is_ok());
+        assert!(in_order([(("created_from", Some(late)), ("created_to", None))]).is_ok());
     }
 
     #[test]

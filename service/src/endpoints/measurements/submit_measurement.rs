@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use codegen_runtime::{Fault, Faults};
 use partner_api_signing::TIMESTAMP_TOLERANCE_SECONDS;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -32,8 +34,14 @@ pub async fn handle(
     body: MeasurementRequest,
     raw: Bytes,
 ) -> Result<SubmitMeasurementResponse, ApiError> {
-    let plate = Plate::parse(&body.plate).map_err(|problem| ApiError::invalid_request(format!("plate: {problem}")))?;
-    check_measured_at(body.measured_at, Utc::now())?;
+    let (plate, measured_at) = (plate(&body.plate), check_measured_at(body.measured_at, Utc::now()));
+    let plate = match (plate, measured_at) {
+        (Ok(plate), Ok(())) => plate,
+        (plate, measured_at) => {
+            let faults = Faults::of(plate.err().into_iter().chain(measured_at.err()));
+            return Err(faults.map_or_else(ApiError::internal, ApiError::invalid_request));
+        }
+    };
     let points = body.measurements.into_iter().map(|(code, number)| Point {
         code,
         value: number.value,
@@ -52,7 +60,26 @@ pub async fn handle(
         points: points.collect(),
     };
     let outcome = context.record(caller, package).await.map_err(unrecorded)?;
-    answer(outcome, plate)
+    answer(outcome, plate, &body.branch_code)
+}
+
+/// What is wrong, beyond what the document declares, with a package that is refused for something else: all is told at
+/// once (ERR-9).
+pub fn faults(document: &Value) -> Vec<Fault> {
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    let measured_at = text("measured_at").and_then(|text| DateTime::parse_from_rfc3339(text).ok());
+    let measured_at = measured_at.map(|time| time.with_timezone(&Utc));
+    let plate = text("plate").and_then(|text| plate(text).err());
+    plate
+        .into_iter()
+        .chain(check_measured_at(measured_at, Utc::now()).err())
+        .collect()
+}
+
+/// The plate that a text is.
+fn plate(text: &str) -> Result<Plate, Fault> {
+    Plate::parse(text)
+        .map_err(|problem| Fault::of_member("plate", format!("{problem}; {}", crate::rules::plate::read_as(text))))
 }
 
 /// What is not certain is answered 503: the partner learns it by sending the same external_id again.
@@ -71,29 +98,36 @@ fn unrecorded(error: RecordError) -> ApiError {
 }
 
 /// Refuses a time that lies further ahead than clocks may differ.
-fn check_measured_at(measured_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), ApiError> {
+fn check_measured_at(measured_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), Fault> {
     match measured_at {
-        Some(measured_at) if measured_at.signed_duration_since(now) > CLOCK_TOLERANCE => {
-            Err(ApiError::invalid_request(format!(
-                "measured_at: must not be in the future; the server's time is {}, set the device's clock and its offset",
+        Some(measured_at) if measured_at.signed_duration_since(now) > CLOCK_TOLERANCE => Err(Fault::of_member(
+            "measured_at",
+            format!(
+                "must not be in the future; the server's time is {}, set the device's clock and its offset",
                 now.format("%Y-%m-%dT%H:%M:%SZ")
-            )))
-        }
+            ),
+        )),
         _ => Ok(()),
     }
 }
 
-fn answer(outcome: Outcome, plate: Plate) -> Result<SubmitMeasurementResponse, ApiError> {
+/// The one answer for a code that finds no branch (MEA-1): it depends on nothing but the code as sent.
+fn unknown_branch(code: &str) -> ApiError {
+    let spaces = match code.trim() == code {
+        true => "",
+        false => "; the one sent begins or ends with a space",
+    };
+    let message =
+        format!("no active branch with this code is open to you; see the branches endpoint for the codes{spaces}");
+    ApiError::not_found("").about(Fault::of_member("branch_code", message))
+}
+
+fn answer(outcome: Outcome, plate: Plate, branch_code: &str) -> Result<SubmitMeasurementResponse, ApiError> {
     Ok(match outcome {
-        Outcome::UnknownBranch => {
-            return Err(ApiError::not_found(
-                "branch_code: no active branch with this code is open to you; see the branches endpoint for the codes",
-            ));
-        }
+        Outcome::UnknownBranch => return Err(unknown_branch(branch_code)),
         Outcome::AmbiguousBranch => {
-            return Err(ApiError::invalid_request(
-                "branch_code: more than one branch open to you has this code; ask the operator for a code of its own",
-            ));
+            let message = "more than one branch open to you has this code; ask the operator for a code of its own";
+            return Err(ApiError::invalid_request(Fault::of_member("branch_code", message)));
         }
         Outcome::Recorded { id, applied } => {
             let (status, inspection_id, applied) = match applied {
@@ -181,7 +215,8 @@ mod tests {
     fn a_pending_answer_has_no_points_and_no_report() {
         let id = Uuid::now_v7();
         let plate = Plate::parse("34 abc 123").expect("a plate");
-        let Ok(SubmitMeasurementResponse::Created(body)) = answer(Outcome::Recorded { id, applied: None }, plate)
+        let Ok(SubmitMeasurementResponse::Created(body)) =
+            answer(Outcome::Recorded { id, applied: None }, plate, "IZMIR-01")
         else {
             panic!("201 expected");
         };
@@ -214,7 +249,7 @@ mod tests {
         let Ok(SubmitMeasurementResponse::Ok {
             body,
             x_idempotency_payload_mismatch,
-        }) = answer(Outcome::Replayed(replay), plate)
+        }) = answer(Outcome::Replayed(replay), plate, "IZMIR-01")
         else {
             panic!("200 expected");
         };

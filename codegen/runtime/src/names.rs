@@ -1,0 +1,87 @@
+//! Names that are nearly right.
+
+/// The one of `known` that somebody who wrote `name` may have meant: the same but for letter case and separators, or a
+/// slip of the hand away.
+pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let plain = plain(name);
+    let mut best: Option<(usize, &str)> = None;
+    for other in known {
+        let distance = strsim::damerau_levenshtein(&plain, &self::plain(other));
+        // Of a short name, one letter more is another name.
+        let most = match plain.chars().count() {
+            0..=3 => 0,
+            4..=7 => 1,
+            _ => 2,
+        };
+        if distance <= most && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, other));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// A name's letters and digits, in lower case; of a name that nobody has, no more than this.
+fn plain(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let plain = name
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase);
+    plain.take(LONGEST).collect()
+}
+
+/// Other ways to write a name: in capitals and in small letters, with underscores for what separates its words.
+pub fn spellings(name: &str) -> Vec<String> {
+    let mut words = String::with_capacity(name.len() + 4);
+    let mut before = None;
+    for character in name.trim().chars() {
+        let begins_word = character.is_uppercase() && before.is_some_and(char::is_lowercase);
+        if begins_word {
+            words.push('_');
+        }
+        words.push(match character.is_alphanumeric() {
+            true => character,
+            false => '_',
+        });
+        before = Some(character);
+    }
+    vec![
+        words.to_uppercase(),
+        words.to_lowercase(),
+        name.to_ascii_uppercase(),
+        name.to_ascii_lowercase(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_known_again_by_its_letters() {
+        let known = ["branch_code", "plate", "external_id", "id", "ids"];
+        let table = [
+            ("branchCode", Some("branch_code")),
+            ("BranchCode", Some("branch_code")),
+            ("BRANCH-CODE", Some("branch_code")),
+            ("branch_kode", Some("branch_code")),
+            ("Plate", Some("plate")),
+            ("platte", Some("plate")),
+            ("palte", Some("plate")),
+            ("Id", Some("id")),
+            ("idx", None),
+            ("licence", None),
+            ("", None),
+        ];
+        for (name, meant) in table {
+            assert_eq!(nearest(name, known.into_iter()), meant, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_written_in_other_ways() {
+        assert!(spellings("brake-front left").contains(&"BRAKE_FRONT_LEFT".to_string()));
+        assert!(spellings("brakeFrontLeft").contains(&"BRAKE_FRONT_LEFT".to_string()));
+        assert!(spellings("brake_front_left").contains(&"BRAKE_FRONT_LEFT".to_string()));
+    }
+}

@@ -1,0 +1,145 @@
+//! serde's words in those of the other messages: no partner need know what an `expected i32` is.
+
+/// What a reader's message says, as the other messages say it. What is not serde's stays as it is.
+pub fn message(text: &str) -> String {
+    if let Some(rest) = text.strip_prefix("missing field ") {
+        return format!("must have the member {}", unquoted(rest));
+    }
+    if let Some(rest) = text.strip_prefix("duplicate field ") {
+        return format!("must have the member {} only once", unquoted(rest));
+    }
+    for (unknown, what) in [("unknown field ", "member"), ("unknown variant ", "value")] {
+        if let Some(rest) = text.strip_prefix(unknown) {
+            let (name, expected) = rest.split_once(", ").unwrap_or((rest, ""));
+            let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+            return match known.is_empty() {
+                true => format!("must not have the {what} {}", unquoted(name)),
+                false => format!(
+                    "must not have the {what} {}; known are {}",
+                    unquoted(name),
+                    known.join(", ")
+                ),
+            };
+        }
+    }
+    for wrong in ["invalid type: ", "invalid value: ", "invalid length "] {
+        if let Some((is, expected)) = text
+            .strip_prefix(wrong)
+            .and_then(|rest| rest.rsplit_once(", expected "))
+        {
+            return match wrong {
+                "invalid length " => format!("must have the length of {}, has {is}", wanted(expected)),
+                _ => format!("must be {}, is {}", wanted(expected), kind(is, expected)),
+            };
+        }
+    }
+    text.to_string()
+}
+
+fn unquoted(name: &str) -> &str {
+    name.trim_matches('`')
+}
+
+/// What is there: of a number where another one should be, which.
+fn kind(is: &str, expected: &str) -> String {
+    let first = is.split(' ').next().unwrap_or_default();
+    if let ("integer" | "floating", true) = (first, wanted(expected).ends_with("number")) {
+        return is.split('`').nth(1).unwrap_or("a number").to_string();
+    }
+    match first {
+        "null" | "unit" | "Option" => "null",
+        "boolean" => "a boolean",
+        "integer" | "floating" | "number" => "a number",
+        "string" | "character" => "a string",
+        "sequence" => "an array",
+        "map" => "an object",
+        _ => return is.to_string(),
+    }
+    .to_string()
+}
+
+/// What should be there.
+fn wanted(expected: &str) -> String {
+    match expected {
+        "unit" => "null",
+        "a boolean" => "true or false",
+        "f32" | "f64" => "a number",
+        "i8" | "i16" | "i32" | "i64" | "i128" | "u8" | "u16" | "u32" | "u64" | "u128" => "a whole number",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    }
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::message;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "what it is refused for is looked at")]
+    struct Sample {
+        count: u8,
+        flag: bool,
+        list: Vec<f64>,
+        of: Kind,
+        nothing: (),
+        inner: Option<Box<Sample>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    enum Kind {
+        A,
+        B,
+    }
+
+    #[test]
+    fn what_serde_says_is_said_in_plain_words() {
+        let whole = |changed: &str| {
+            let text = [
+                r#""count":1"#,
+                r#""flag":true"#,
+                r#""list":[]"#,
+                r#""of":"A""#,
+                r#""nothing":null"#,
+            ];
+            let name = changed.split(':').next().unwrap_or_default();
+            let kept = text.into_iter().filter(|member| !member.starts_with(name));
+            format!(
+                "{{{}}}",
+                kept.chain([changed])
+                    .filter(|it| !it.ends_with(':'))
+                    .collect::<Vec<_>>()
+                    .join(",")
+            )
+        };
+        let table = [
+            (r#""count":"x""#, "must be a whole number, is a string"),
+            (r#""count":1.5"#, "must be a whole number, is 1.5"),
+            (r#""count":300"#, "must be a whole number, is 300"),
+            (r#""count":null"#, "must be a whole number, is null"),
+            (r#""flag":1"#, "must be true or false, is a number"),
+            (r#""list":{}"#, "must be an array, is an object"),
+            (r#""list":["x"]"#, "must be a number, is a string"),
+            (r#""of":"C""#, "must not have the value C; known are A, B"),
+            (r#""nothing":0"#, "must be null, is a number"),
+            (r#""inner":7"#, "must be an object, is a number"),
+            (
+                r#""other":7"#,
+                "must not have the member other; known are count, flag, list, of, nothing, inner",
+            ),
+            (r#""flag":"#, "must have the member flag"),
+            (r#""inner":null,"inner":null"#, "must have the member inner only once"),
+        ];
+        for (changed, said) in table {
+            let error = serde_json::from_str::<Sample>(&whole(changed)).unwrap_err();
+            let text = super::super::json::without_position(&error);
+            assert_eq!(message(&text), said, "{text}");
+        }
+        assert_eq!(message("must be a number"), "must be a number");
+    }
+}

@@ -1,0 +1,185 @@
+//! Arguments are read from a request, and refused by name.
+
+use bytes::Bytes;
+use codegen_runtime::call::{self, Query, Request};
+use codegen_runtime::fault::{Fault, Faults};
+use codegen_runtime::{NumberRules, StringRules, param};
+use http::header;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+struct Pets {
+    #[serde(deserialize_with = "name")]
+    name: String,
+    #[serde(default, deserialize_with = "limit")]
+    limit: Option<u8>,
+    #[serde(default, deserialize_with = "alive")]
+    alive: Option<bool>,
+}
+
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    param::string(deserializer, "name", StringRules::NONE)
+}
+
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+    param::integer(deserializer, "limit", NumberRules::NONE).map(Some)
+}
+
+fn alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    param::boolean(deserializer, "alive").map(Some)
+}
+
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+struct Named {
+    name: String,
+}
+
+fn request(query: &[(&str, &str)]) -> Request {
+    let pairs = query.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+    Request {
+        query: Query {
+            pairs: pairs.collect(),
+            faults: vec![],
+        },
+        ..Request::default()
+    }
+}
+
+fn sent(body: &'static [u8]) -> Request {
+    Request {
+        body: Bytes::from_static(body),
+        ..Request::default()
+    }
+}
+
+fn said(faults: Faults) -> Vec<String> {
+    faults
+        .iter()
+        .map(|fault| format!("{} → {fault}", fault.field))
+        .collect()
+}
+
+#[test]
+fn parameters_are_read_as_the_types_they_are_wanted_as() {
+    let pets: Pets = call::query(&request(&[("name", "7"), ("limit", "5"), ("alive", "true")])).unwrap();
+    let expected = Pets {
+        name: "7".into(),
+        limit: Some(5),
+        alive: Some(true),
+    };
+    assert_eq!(pets, expected);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_query_is_told_at_once() {
+    let mut request = request(&[("alive", "yes"), ("limit", "many")]);
+    request.query.faults.push(Fault::of_parameter("limits", "is unknown"));
+    let refused = call::query::<Pets>(&request).unwrap_err();
+    assert_eq!(
+        said(refused),
+        [
+            "limits → limits: is unknown",
+            "alive → alive: must be true or false, is \"yes\"",
+            "limit → limit: must be a whole number of at most 8 bits, is \"many\"",
+            "name → name: is missing",
+        ]
+    );
+    // What was found before alone is enough.
+    request.query.pairs = vec![("name".into(), "a".into())];
+    let refused = call::query::<Pets>(&request).unwrap_err();
+    assert_eq!(said(refused), ["limits → limits: is unknown"]);
+}
+
+#[test]
+fn a_body_of_another_kind_is_refused_by_its_header() {
+    let mut request = sent(b"{\"name\":\"a\"}");
+    for taken in [
+        None,
+        Some("application/json"),
+        Some("Application/JSON; charset=utf-8"),
+        Some("application/vnd.pets+json"),
+    ] {
+        request.headers.clear();
+        if let Some(value) = taken {
+            request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
+        }
+        let read = call::body::<Named>(&request).map(|read| read.name);
+        assert_eq!(read, Ok("a".into()), "{taken:?}");
+    }
+    for (value, message) in [
+        ("text/plain", "must be application/json, is text/plain"),
+        ("; charset=utf-8", "must be application/json, is empty"),
+        ("", "must be application/json, is empty"),
+    ] {
+        request.headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
+        let refused = call::body::<Named>(&request).unwrap_err();
+        assert_eq!(said(refused), [format!("Content-Type → Content-Type: {message}")]);
+    }
+}
+
+#[test]
+fn a_compressed_body_is_refused_by_its_header() {
+    let mut request = sent(b"\x1f\x8b\x08\x00");
+    request
+        .headers
+        .insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
+    let refused = call::body::<Named>(&request).unwrap_err();
+    assert_eq!(refused.first().field, "Content-Encoding");
+    request
+        .headers
+        .insert(header::CONTENT_ENCODING, "identity".parse().unwrap());
+    let refused = call::body::<Named>(&request).unwrap_err();
+    assert_eq!(
+        refused.first().to_string(),
+        "body: is compressed (gzip); compressed bodies are not accepted, send the JSON itself"
+    );
+}
+
+#[test]
+fn a_form_is_read_as_parameters_are() {
+    let mut request = sent(b"name=a+b%26&limit=5");
+    let refused = |request: &Request| said(call::form::<Pets>(request).unwrap_err());
+    let form_type = "application/x-www-form-urlencoded";
+    assert_eq!(
+        refused(&request),
+        [format!("Content-Type → Content-Type: must be {form_type}, is missing")]
+    );
+    request.headers.insert(header::CONTENT_TYPE, form_type.parse().unwrap());
+    let pets: Pets = call::form(&request).unwrap();
+    assert_eq!((pets.name.as_str(), pets.limit), ("a b&", Some(5)));
+    for (body, message) in [
+        ("name=a&name=b", "name → name: was sent more than once; send it once"),
+        ("limit=5", "name → name: is missing"),
+        (
+            "name=a&limit=x",
+            "limit → limit: must be a whole number of at most 8 bits, is \"x\"",
+        ),
+    ] {
+        request.body = Bytes::from_static(body.as_bytes());
+        assert_eq!(refused(&request), [message]);
+    }
+}
+
+#[test]
+fn further_faults_are_told_of_a_body_that_is_refused() {
+    let further = |document: &serde_json::Value| {
+        assert_eq!(document["name"], 5);
+        vec![
+            Fault::of_member("name", "is told already"),
+            Fault::of_member("other", "is told, too"),
+        ]
+    };
+    let refused = call::body_and::<Named>(&sent(b"{\"name\":5}"), further).unwrap_err();
+    assert_eq!(
+        said(refused),
+        [
+            "/name → name: must be a string, is a number; put it in quotes",
+            "/other → other: is told, too"
+        ]
+    );
+    // Of a body that is right they are the handler's to find; of one that is no JSON there is nothing to say.
+    let never = |_: &serde_json::Value| unreachable!();
+    assert!(call::body_and::<Named>(&sent(b"{\"name\":\"a\"}"), never).is_ok());
+    assert!(call::body_and::<Named>(&sent(b"{\"name\""), never).is_err());
+}
