@@ -33,6 +33,7 @@ mod front_door {
     mod bodies;
     mod every_operation;
     mod limits;
+    mod pages;
     mod paths;
     mod queries;
     mod replay;
