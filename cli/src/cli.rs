@@ -39,6 +39,10 @@ pub enum Command {
     /// Write the manual's pages into a folder
     #[command(after_help = "Example:\n  partner-api man /usr/local/share/man/man1 && man partner-api-key-rotate")]
     Man(ManArgs),
+    /// Write the published contract into a folder, as the service serves it at /docs
+    #[cfg(feature = "site")]
+    #[command(after_help = SITE_EXAMPLES)]
+    Site(SiteArgs),
 }
 
 /// The options of `migrate`.
@@ -71,6 +75,20 @@ pub struct ManArgs {
     /// The folder, which is made if it does not exist
     pub folder: PathBuf,
 }
+
+/// The arguments of `site`.
+#[cfg(feature = "site")]
+#[derive(Args, Debug)]
+pub struct SiteArgs {
+    /// The folder, which is made if it does not exist
+    pub folder: PathBuf,
+}
+
+#[cfg(feature = "site")]
+const SITE_EXAMPLES: &str = "\
+Examples:
+  partner-api site public                    then any web server can serve the folder `public`
+  partner-api site . && open docs/index.html  it can be read without one";
 
 const MIGRATE_EXAMPLES: &str = "\
 Migrations are safe on a live system: replicas of the version before go on serving.

@@ -3,11 +3,14 @@
 mod cli;
 mod manual;
 mod migrate;
+#[cfg(feature = "site")]
+mod site;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use partner_api::config::{Config, ServeArgs};
+use partner_api::front_door::pages::Pages;
 use partner_api::logging;
 use partner_api::startup::{OpenDatabase, StopSignals, serve};
 
@@ -29,6 +32,8 @@ async fn main() -> ExitCode {
         Command::Operator(command) => return run_operator(command).await,
         Command::Completions(args) => manual::completions(args.shell),
         Command::Man(args) => manual::pages(&args.folder),
+        #[cfg(feature = "site")]
+        Command::Site(args) => site::write(&args.folder),
     };
     match result {
         Ok(code) => code,
@@ -37,6 +42,14 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What is served beside the API.
+fn pages() -> Pages {
+    #[cfg(feature = "site")]
+    return site::pages();
+    #[cfg(not(feature = "site"))]
+    Pages::default()
 }
 
 async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
@@ -48,7 +61,7 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     for migration in &database.applied {
         tracing::info!(migration, "migration applied");
     }
-    let running = match serve(&config, &database, master_key).await {
+    let running = match serve(&config, &database, master_key, Box::new(|_| pages())).await {
         Ok(running) => running,
         Err(error) => {
             database.close().await;
@@ -81,6 +94,6 @@ async fn run_operator(command: partner_api_operator::Command) -> ExitCode {
 async fn run_sandbox(args: &partner_api_sandbox::args::SandboxArgs) -> Result<ExitCode, Failure> {
     let config = args.config()?;
     let _log = logging::init(&config.log_level, config.log_format)?;
-    let passed = partner_api_sandbox::run(config, args.check).await?;
+    let passed = partner_api_sandbox::run(config, args.check, pages()).await?;
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -13,6 +13,8 @@ const SANDBOX: [&str; 4] = [
 ];
 /// Of the private database.
 const EMBEDDED_POSTGRES: [&str; 1] = ["embedded-postgres"];
+/// Of the published contract as a site.
+const SITE: [&str; 1] = ["partner-api-site"];
 /// Of PDFs. Typst decodes photos and draws SVG itself.
 const RENDER: [&str; 6] = ["typst", "typst-layout", "typst-pdf", "krilla", "usvg", "image"];
 
@@ -48,7 +50,10 @@ fn a_server_alone_links_no_pictures_no_client_no_private_database_and_no_typst()
         "{server:?}"
     );
     assert_eq!(
-        of(&server, SANDBOX.iter().chain(&EMBEDDED_POSTGRES).chain(&RENDER)),
+        of(
+            &server,
+            SANDBOX.iter().chain(&EMBEDDED_POSTGRES).chain(&RENDER).chain(&SITE)
+        ),
         [""; 0]
     );
 }
@@ -61,6 +66,10 @@ fn each_feature_links_its_own_crates_alone() {
     let with_database = linked(&["embedded-postgres"]);
     assert_eq!(of(&with_database, &EMBEDDED_POSTGRES), EMBEDDED_POSTGRES);
     assert_eq!(of(&with_database, SANDBOX.iter().chain(&RENDER)), [""; 0]);
+    let with_site = linked(&["site"]);
+    assert_eq!(of(&with_site, &SITE), SITE);
+    let makers = ["site-builder", "maud", "pulldown-cmark"];
+    assert_eq!(of(&with_site, SANDBOX.iter().chain(&RENDER).chain(&makers)), [""; 0]);
 }
 
 /// So that no name above is one that never is linked.
@@ -71,6 +80,7 @@ fn the_program_as_it_is_built_without_a_word_links_all_of_them() {
         .iter()
         .chain(&EMBEDDED_POSTGRES)
         .chain(&RENDER)
+        .chain(&SITE)
         .copied()
         .collect();
     assert_eq!(of(&all, &names), names);

@@ -1,7 +1,5 @@
 #!/usr/bin/env bash
-# A signed request to the partner API with bash, openssl and curl, and nothing else.
-#
-# The functions up to `signed_headers` are what an integration needs; the rest is a small command line around them.
+# Signed requests to the partner API, with nothing but bash (4 or newer), openssl and curl.
 #
 # The secret never stands on a command line, where every user of the machine could read it in the list of processes.
 # `openssl dgst -hmac KEY` and `openssl mac -macopt key:KEY` would put it there, and neither reads a key from a file or
@@ -77,7 +75,7 @@ canonical_string() { # METHOD TARGET TIMESTAMP NONCE BODY-FILE
 
 # The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding.
 sign() { # SECRET CANONICAL-STRING
-  local i code byte inner_pad= outer_pad= inner
+  local i code byte inner= outer=
   if [[ ! $1 =~ ^[A-Z2-7]{32}$ ]]; then
     echo "a secret is 32 characters of A-Z and 2-7" >&2
     return 1
@@ -85,21 +83,14 @@ sign() { # SECRET CANONICAL-STRING
   for ((i = 0; i < 64; i++)); do # the key, padded with zeros to SHA-256's block of 64 bytes
     code=0
     ((i < ${#1})) && printf -v code '%d' "'${1:i:1}"
-    printf -v byte '\\x%02x' $((code ^ 0x36)) && inner_pad+=$byte
-    printf -v byte '\\x%02x' $((code ^ 0x5c)) && outer_pad+=$byte
+    printf -v byte '\\x%02x' $((code ^ 0x36)) && inner+=$byte
+    printf -v byte '\\x%02x' $((code ^ 0x5c)) && outer+=$byte
   done
-  inner=$({ printf "$inner_pad" && printf '%s' "$2"; } | sha256) || return 1
   printf 'sha256='
-  printf "$outer_pad$(hex_escapes "$inner")" | sha256
+  { printf "$outer" && { printf "$inner" && printf '%s' "$2"; } | openssl dgst -sha256 -binary; } | sha256
 }
 
-# Hex digits as escapes for printf: 00ff becomes \x00\xff.
-hex_escapes() {
-  local i
-  for ((i = 0; i < ${#1}; i += 2)); do printf '\\x%s' "${1:i:2}"; done
-}
-
-# The four headers of a request, a line each. Call it again for each retry: a nonce is good for one request only.
+# The four headers of one attempt, a line each: a nonce is good for one, so each is signed anew.
 signed_headers() { # KEY-ID SECRET METHOD TARGET BODY-FILE
   local timestamp nonce canonical signature
   timestamp=$(date +%s) && nonce=$(openssl rand -hex 16) || return 1
@@ -122,27 +113,138 @@ sendable() {
   printf '%s' "$out"
 }
 
-usage() {
-  cat <<'TEXT'
-usage: partner.sh [--sandbox PATH [--partner NAME]] METHOD TARGET [BODY-FILE]
+attempts=4
+longest_wait=120 # seconds; who is told to wait longer gets the answer instead
 
-Sends one signed request: the status line goes to stderr, the body to stdout.
+# Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id.
+is_repeatable() { # METHOD BODY-FILE
+  [[ $1 == GET ]] || grep -aqE '"external_id"[[:space:]]*:[[:space:]]*"[^"]' "$2"
+}
 
-  METHOD          GET or POST
-  TARGET          path and query, from /api/v1/partner/...
-  BODY-FILE       file with the JSON body; - reads stdin
-  --sandbox PATH  take base URL and key from this sandbox.json
-  --partner NAME  which of its partners (default: alpha)
+# Signs and sends once; sets `status`, and leaves headers and body in $scratch. Status 1 when there was no answer.
+attempt() { # METHOD TARGET BODY-FILE
+  # --path-as-is and --globoff: curl must send the target as it was signed.
+  local options=(--silent --show-error --path-as-is --globoff --max-time 60 --request "$1")
+  if [[ -s $3 ]]; then options+=(--header 'Content-Type: application/json' --header 'Expect:' --data-binary "@$3"); fi
+  signed_headers "$key_id" "$secret" "$1" "$2" "$3" >"$scratch/signed" || fail "not signed"
+  status=$(curl "${options[@]}" --header "@$scratch/signed" --dump-header "$scratch/headers" --output "$scratch/answer" \
+    --write-out '%{http_code}' "$base_url$2" 2>"$scratch/problem")
+}
 
-examples:
-  export PARTNER_BASE_URL=http://127.0.0.1:8080 PARTNER_KEY_ID=vip_test_... PARTNER_SECRET=...
-  partner.sh GET /api/v1/partner/health
-  partner.sh GET '/api/v1/partner/inspections?status=published&limit=5'
-  partner.sh POST /api/v1/partner/test-line/measurements measurement.json
-  partner.sh --sandbox .sandbox/sandbox.json --partner alpha GET /api/v1/partner/organizations
+# The value of a header of the answer.
+answered() { # NAME
+  local line
+  while IFS= read -r line; do
+    line=${line%$'\r'}
+    [[ ${line%%:*} =~ ^$1$ ]] && REPLY=${line#*:} && REPLY=${REPLY# } && return
+  done <"$scratch/headers"
+  REPLY=
+}
 
-exit code: 0 for an answer of 2xx, 1 for any other answer, 2 when nothing was sent or no answer came
-TEXT
+# Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500, 502, 503,
+# 504, no answer) only if it is repeatable.
+send() { # METHOD TARGET BODY-FILE
+  local tries repeatable= wait problem status again
+  is_repeatable "$1" "$3" && repeatable=yes
+  for ((tries = 1; ; tries++)); do
+    wait=$(((1 << (tries - 1)) * (500 + RANDOM % 500))) # milliseconds
+    if attempt "$@"; then
+      problem=$status again=
+      case $status in
+        408 | 429) again=yes ;;
+        500 | 502 | 503 | 504) again=$repeatable ;;
+      esac
+      answered '[Rr]etry-[Aa]fter'
+      [[ $REPLY =~ ^[0-9]{1,9}$ ]] && wait=$((10#$REPLY * 1000))
+    else
+      problem="no answer ($(<"$scratch/problem"))" status='' again=$repeatable
+    fi
+    if ((tries == attempts || wait > longest_wait * 1000)) || [[ -z $again ]]; then
+      [[ -n $status ]] || fail "$problem"
+      break
+    fi
+    printf -v wait '%d.%03d' $((wait / 1000)) $((wait % 1000))
+    echo "$problem; again in $wait s" >&2
+    sleep "$wait"
+  done
+  answered '[Xx]-[Rr]equest-[Ii]d'
+  IFS= read -r problem <"$scratch/headers"
+  printf '%s\nX-Request-Id: %s\n' "${problem%$'\r'}" "${REPLY:--}" >&2
+  cat "$scratch/answer"
+  [[ $status == 2?? ]]
+}
+
+# Runs the functions above over signing-vectors.json, and names each vector that does not match.
+check() { # FILE
+  local fields=(name raw raw_base64 canonical_query error offset secret method target timestamp nonce body body_base64
+    body_sha256 canonical_string signature)
+  local "${fields[@]}" depth=0 colon='' key='' list='' count=0 field token failures=0
+  [[ -r $1 ]] || fail "cannot read $1"
+  # The lists stand at depth 2, their vectors at depth 3; the fields of a vector become variables of the same name.
+  while IFS= read -r token; do
+    case $token in
+      '{' | '[')
+        depth=$((depth + 1)) colon=
+        if ((depth == 2)); then list=$key count=0; fi
+        if ((depth == 3)); then for field in "${fields[@]}"; do printf -v "$field" ''; done; fi ;;
+      '}' | ']')
+        if ((depth == 3)); then "check_$list" && count=$((count + 1)); fi
+        if ((depth == 2)); then echo "$list: $count checked"; fi
+        depth=$((depth - 1)) key='' ;;
+      ':') colon=yes ;;
+      ',') key='' colon='' ;;
+      *)
+        json_text "$token"
+        if [[ -z $colon ]]; then key=$REPLY; elif ((depth == 3)); then printf -v "$key" '%s' "$REPLY"; fi ;;
+    esac
+  done < <(grep -oE '"([^"\\]|\\.)*"|[][{},:]|[^][{},:"[:space:]]+' "$1")
+  ((failures == 0))
+}
+
+# Sets REPLY to the text of a JSON string.
+json_text() {
+  local rest=${1#\"} out=
+  rest=${rest%\"}
+  while [[ $rest == *\\* ]]; do
+    out+=${rest%%\\*}
+    rest=${rest#*\\}
+    case ${rest:0:1} in
+      n) out+=$'\n' ;;
+      r) out+=$'\r' ;;
+      t) out+=$'\t' ;;
+      '"' | '/' | \\) out+=${rest:0:1} ;;
+      *) fail "this check cannot read the JSON escape \\${rest:0:1}" ;;
+    esac
+    rest=${rest:1}
+  done
+  REPLY=$out$rest
+}
+
+expect() { # FIELD GOT EXPECTED
+  [[ $2 == "$3" ]] && return
+  printf '%s: %s: got %q, not %q\n' "$name" "$1" "$2" "$3" >&2
+  failures=$((failures + 1))
+}
+
+check_query_vectors() {
+  [[ -n $raw_base64 ]] && raw=$(printf '%s' "$raw_base64" | openssl base64 -d -A)
+  expect canonical_query "$(canonical_query "$raw" 2>&1)" "$canonical_query"
+}
+
+check_rejected_queries() {
+  local message
+  message=$(canonical_query "$raw" 2>&1) && message="none, but $message"
+  [[ $message =~ byte\ ([0-9]+) ]] && message=${BASH_REMATCH[1]}
+  expect offset "$message" "$offset"
+}
+
+check_request_vectors() {
+  local canonical
+  printf '%s' "$body" >"$scratch/body"
+  [[ -n $body_base64 ]] && printf '%s' "$body_base64" | openssl base64 -d -A >"$scratch/body"
+  canonical=$(canonical_string "$method" "$target" "$timestamp" "$nonce" "$scratch/body" 2>&1)
+  expect canonical_string "$canonical" "$canonical_string"
+  expect signature "$(sign "$secret" "$canonical" 2>&1)" "$signature"
 }
 
 fail() {
@@ -150,100 +252,29 @@ fail() {
   exit 2
 }
 
-# The tokens of a JSON file, a line each.
-json_tokens() {
-  grep -oE '"([^"\\]|\\.)*"|[][{},:]|[^][{},:"[:space:]]+' "$1"
-}
-
-# Sets base_url, key_id and secret from a sandbox.json: {"base_url": ..., "partners": [{"name": ..., ...}, ...]}.
-read_sandbox() { # PATH PARTNER
-  local token depth=0 key= colon= partners= name= id= text= found=
-  [[ -r $1 ]] || fail "cannot read $1"
-  while IFS= read -r token; do
-    case $token in
-      '{' | '[')
-        depth=$((depth + 1)) colon=
-        [[ $depth == 2 && $token == '[' && $key == '"partners"' ]] && partners=yes
-        [[ $depth == 3 ]] && name= id= text= ;;
-      '}' | ']')
-        if [[ $depth == 3 && -n $partners && $name == "\"$2\"" ]]; then key_id=$id secret=$text found=yes; fi
-        [[ $depth == 2 ]] && partners=
-        depth=$((depth - 1)) key= ;;
-      ':') colon=yes ;;
-      ',') key= colon= ;;
-      *)
-        if [[ -z $colon ]]; then
-          key=$token
-        else
-          case $depth$key in
-            '1"base_url"') base_url=${token//\"/} ;;
-            '3"name"') name=$token ;;
-            '3"key_id"') id=${token//\"/} ;;
-            '3"secret"') text=${token//\"/} ;;
-          esac
-        fi ;;
-    esac
-  done < <(json_tokens "$1")
-  [[ -n $found ]] || fail "$1 has no partner $2"
-}
-
 main() {
-  local sandbox= partner=alpha arguments=()
-  local base_url=${PARTNER_BASE_URL:-} key_id=${PARTNER_KEY_ID:-} secret=${PARTNER_SECRET:-}
+  local base_url=${PARTNER_BASE_URL:-} key_id=${PARTNER_KEY_ID:-} secret=${PARTNER_SECRET:-} method target
   unset PARTNER_SECRET # no program started from here need inherit it
-  while (($# > 0)); do
-    case $1 in
-      -h | --help) usage && exit 0 ;;
-      --sandbox | --partner)
-        (($# > 1)) || fail "$1 needs a value"
-        if [[ $1 == --sandbox ]]; then sandbox=$2; else partner=$2; fi
-        shift ;;
-      --*) fail "there is no option $1; see --help" ;;
-      *) arguments+=("$1") ;;
-    esac
-    shift
-  done
-  ((${#arguments[@]} == 2 || ${#arguments[@]} == 3)) || fail "give METHOD TARGET [BODY-FILE]; see --help"
-  local method target
-  method=$(tr a-z A-Z <<<"${arguments[0]}")
-  target=$(sendable "${arguments[1]}")
-  [[ $target == /* ]] || fail "the target begins with a slash and has no host"
-
-  if [[ -n $sandbox ]]; then
-    read_sandbox "$sandbox" "$partner"
-  elif [[ -z $base_url || -z $key_id || -z $secret ]]; then
-    fail "set PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET, or name a sandbox with --sandbox"
-  fi
-  base_url=${base_url%/}
-  [[ $base_url =~ ^https?://[^/?#]+$ ]] || fail "the base URL is a scheme and a host, as in http://127.0.0.1:8080"
-
   scratch=$(mktemp -d) || fail "cannot make a temporary folder"
   trap 'rm -rf "$scratch"' EXIT
+  if [[ $# == 2 && $1 == --check ]]; then
+    check "$2"
+    return
+  fi
+  if (($# < 2 || $# > 3)) || [[ $1 == -* ]]; then
+    echo "usage: partner.sh METHOD TARGET [BODY-FILE]   (- reads the body from standard input)" >&2
+    echo "       partner.sh --check signing-vectors.json" >&2
+    exit 2
+  fi
+  method=$(tr a-z A-Z <<<"$1")
+  target=$(sendable "$2")
+  [[ $target == /* ]] || fail "the target begins with a slash and has no host"
+  [[ -n $base_url && -n $key_id && -n $secret ]] || fail "set PARTNER_BASE_URL, PARTNER_KEY_ID and PARTNER_SECRET"
+  base_url=${base_url%/}
+  [[ $base_url =~ ^https?://[^/?#]+$ ]] || fail "the base URL is a scheme and a host, as in http://127.0.0.1:8080"
   : >"$scratch/body"
-  if ((${#arguments[@]} == 3)); then
-    # A copy, so that what is signed and what is sent are the same bytes.
-    cat -- "${arguments[2]}" >"$scratch/body" || fail "cannot read the body"
-  fi
-
-  # --path-as-is and --globoff: curl must send the target as it was signed.
-  local options=(--silent --show-error --path-as-is --globoff --max-time 60 --output - --dump-header "$scratch/headers")
-  if [[ $method == HEAD ]]; then options+=(--head); else options+=(--request "$method"); fi
-  if [[ -s $scratch/body ]]; then
-    options+=(--header 'Content-Type: application/json' --header 'Expect:' --data-binary "@$scratch/body")
-  fi
-  signed_headers "$key_id" "$secret" "$method" "$target" "$scratch/body" >"$scratch/signed" || fail "not signed"
-  curl "${options[@]}" --header "@$scratch/signed" "$base_url$target" || fail "no answer"
-
-  local line status= request_id=-
-  while IFS= read -r line; do
-    line=${line%$'\r'}
-    case $line in
-      HTTP/*) status=$line ;;
-      [Xx]-[Rr]equest-[Ii]d:*) request_id=${line#*: } ;;
-    esac
-  done <"$scratch/headers"
-  printf '%s\nX-Request-Id: %s\n' "$status" "$request_id" >&2
-  [[ $status =~ ^HTTP/[0-9.]+\ 2[0-9][0-9] ]]
+  if (($# == 3)); then cat -- "$3" >"$scratch/body" || fail "cannot read the body"; fi
+  send "$method" "$target" "$scratch/body"
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then

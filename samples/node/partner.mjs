@@ -1,33 +1,15 @@
 #!/usr/bin/env node
-// A signed request to the partner API, with nothing but Node's standard library (18.3 or newer).
-//
-// The functions up to `signedHeaders` are what an integration needs; the rest is a small command line around them.
+// Signed requests to the partner API, with nothing but Node's standard library (18 or newer).
 
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 
-const HELP = `usage: partner.mjs [--sandbox PATH [--partner NAME]] METHOD TARGET [BODY-FILE]
-
-Sends one signed request: the status line goes to stderr, the body to stdout.
-
-  METHOD          GET or POST
-  TARGET          path and query, from /api/v1/partner/...
-  BODY-FILE       file with the JSON body; - reads stdin
-  --sandbox PATH  take base URL and key from this sandbox.json
-  --partner NAME  which of its partners (default: alpha)
-
-examples:
-  export PARTNER_BASE_URL=http://127.0.0.1:8080 PARTNER_KEY_ID=vip_test_... PARTNER_SECRET=...
-  partner.mjs GET /api/v1/partner/health
-  partner.mjs GET '/api/v1/partner/inspections?status=published&limit=5'
-  partner.mjs POST /api/v1/partner/test-line/measurements measurement.json
-  partner.mjs --sandbox .sandbox/sandbox.json --partner alpha GET /api/v1/partner/organizations
-
-exit code: 0 for an answer of 2xx, 1 for any other answer, 2 when nothing was sent or no answer came`;
+const ATTEMPTS = 4;
+const LONGEST_WAIT = 120; // seconds; who is told to wait longer gets the answer instead
 
 /** A `%` in a query that is not followed by two hexadecimal digits. */
 export class MalformedQuery extends Error {
@@ -67,18 +49,11 @@ export function canonicalQuery(raw) {
   return pairs.map(([name, value]) => `${name}=${value}`).join("&");
 }
 
-/** BODY_SHA256 of the body's exact bytes (a Buffer). */
-export function bodySha256(body) {
-  return createHash("sha256").update(body).digest("hex");
-}
-
 /** The text that is signed. `target` is the path and query exactly as sent, `body` a Buffer of the exact bytes. */
 export function canonicalString(method, target, timestamp, nonce, body) {
-  const question = target.indexOf("?");
-  const path = question < 0 ? target : target.slice(0, question);
-  const rawQuery = question < 0 ? "" : target.slice(question + 1);
-  const query = canonicalQuery(Buffer.from(rawQuery, "utf8"));
-  return [method.toUpperCase(), path, query, timestamp, nonce, bodySha256(body)].join("\n");
+  const [, path, query] = /^([^?]*)\??(.*)$/s.exec(target);
+  const digest = createHash("sha256").update(body).digest("hex");
+  return [method.toUpperCase(), path, canonicalQuery(Buffer.from(query, "utf8")), timestamp, nonce, digest].join("\n");
 }
 
 /** The signature header's value. The HMAC key is the secret's 32 characters themselves, not their decoding. */
@@ -86,92 +61,148 @@ export function sign(secret, canonical) {
   return "sha256=" + createHmac("sha256", secret).update(canonical, "utf8").digest("hex");
 }
 
-/** The four headers of a request. Call it again for each retry: a nonce is good for one request only. */
-export function signedHeaders(keyId, secret, method, target, body) {
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const nonce = randomBytes(16).toString("hex");
-  return {
-    "X-Partner-Key-Id": keyId,
-    "X-Partner-Timestamp": timestamp,
-    "X-Partner-Nonce": nonce,
-    "X-Partner-Signature": sign(secret, canonicalString(method, target, timestamp, nonce, body)),
-  };
+/** Whether a request may be sent again when nobody knows what became of it: a measurement only with an external_id. */
+export function isRepeatable(method, body) {
+  return method.toUpperCase() === "GET" || /"external_id"\s*:\s*"[^"]/.test(body.toString("latin1"));
 }
 
-/** The target with spaces, controls, `#` and non-ASCII bytes percent-encoded: what is signed must be what is sent. */
-function sendable(target) {
-  return Buffer.from(target, "utf8").toString("latin1").replace(/[^!-~]|#/g, percentEncoded);
-}
+/** A key of the partner API. `baseUrl` is a scheme and a host, as in http://127.0.0.1:8080. */
+export class Partner {
+  constructor(baseUrl, keyId, secret) {
+    this.base = new URL(baseUrl);
+    if (!["http:", "https:"].includes(this.base.protocol) || this.base.pathname !== "/") {
+      throw new Error("the base URL is a scheme and a host, as in http://127.0.0.1:8080");
+    }
+    Object.assign(this, { keyId, secret });
+  }
 
-/** Sends one signed request; resolves to the response and its whole body. (`fetch` would rewrite some targets.) */
-function send(baseUrl, keyId, secret, method, target, body) {
-  const base = new URL(baseUrl);
-  if (!["http:", "https:"].includes(base.protocol) || base.pathname !== "/") {
-    throw new Error("the base URL is a scheme and a host, as in http://127.0.0.1:8080");
+  static fromEnvironment() {
+    const names = ["PARTNER_BASE_URL", "PARTNER_KEY_ID", "PARTNER_SECRET"];
+    const missing = names.filter((name) => !process.env[name]);
+    if (missing.length > 0) throw new Error(`set ${missing.join(", ")}`);
+    return new Partner(...names.map((name) => process.env[name]));
   }
-  const headers = signedHeaders(keyId, secret, method, target, body);
-  if (body.length > 0) {
-    headers["Content-Type"] = "application/json";
-    headers["Content-Length"] = body.length;
+
+  /** The four headers of one attempt: a nonce is good for one, so each is signed anew. */
+  signedHeaders(method, target, body) {
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const nonce = randomBytes(16).toString("hex");
+    return {
+      "X-Partner-Key-Id": this.keyId,
+      "X-Partner-Timestamp": timestamp,
+      "X-Partner-Nonce": nonce,
+      "X-Partner-Signature": sign(this.secret, canonicalString(method, target, timestamp, nonce, body)),
+    };
   }
-  // An IPv6 host comes out of a URL with brackets, which a socket does not take.
-  const hostname = base.hostname.replace(/^\[(.*)\]$/, "$1");
-  const options = { hostname, port: base.port, method: method.toUpperCase(), path: target, headers, timeout: 60_000 };
-  return new Promise((resolve, reject) => {
-    const request = (base.protocol === "https:" ? https : http).request(options, (response) => {
-      const chunks = [];
-      response.on("data", (chunk) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => resolve({ response, answer: Buffer.concat(chunks) }));
+
+  /** Signs and sends once. (`fetch` would rewrite some targets.) */
+  attempt(method, target, body) {
+    const headers = this.signedHeaders(method, target, body);
+    if (body.length > 0) Object.assign(headers, { "Content-Type": "application/json", "Content-Length": body.length });
+    const hostname = this.base.hostname.replace(/^\[(.*)\]$/, "$1"); // a socket takes IPv6 without brackets
+    const options = { hostname, port: this.base.port, method: method.toUpperCase(), path: target, headers };
+    return new Promise((resolve, reject) => {
+      const { request: start } = this.base.protocol === "https:" ? https : http;
+      const request = start({ ...options, agent: false, timeout: 60_000 }, (response) => {
+        const chunks = [];
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const { statusCode: status, statusMessage: reason, headers: answered } = response;
+          resolve({ status, reason, headers: answered, body: Buffer.concat(chunks) });
+        });
+      });
+      request.on("timeout", () => request.destroy(new Error("none within 60 seconds")));
+      request.on("error", reject);
+      request.end(body);
     });
-    request.on("timeout", () => request.destroy(new Error("no answer within 60 seconds")));
-    request.on("error", reject);
-    request.end(body);
-  });
-}
-
-/** Base URL, key id and secret: of a partner in a sandbox.json, or from the environment. */
-function credentials(options) {
-  if (options.sandbox === undefined) {
-    return ["PARTNER_BASE_URL", "PARTNER_KEY_ID", "PARTNER_SECRET"].map((name) => {
-      if (!process.env[name]) throw new Error(`set ${name}, or name a sandbox with --sandbox`);
-      return process.env[name];
-    });
   }
-  const sandbox = JSON.parse(readFileSync(options.sandbox, "utf8"));
-  const partner = sandbox.partners.find(({ name }) => name === options.partner);
-  if (partner === undefined) throw new Error(`${options.sandbox} has no partner ${options.partner}`);
-  return [sandbox.base_url, partner.key_id, partner.secret];
+
+  /**
+   * Sends a request, up to four times: what was not processed (408, 429) again in any case, what may have been (500,
+   * 502, 503, 504, no answer) only if it is repeatable. Resolves to { status, reason, headers, body }.
+   */
+  async send(method, target, body = "", log = () => {}) {
+    body = Buffer.from(body);
+    // What is signed must be what is sent: spaces, controls, `#` and bytes that are not ASCII are encoded here.
+    target = Buffer.from(target, "utf8").toString("latin1").replace(/[^!-~]|#/g, percentEncoded);
+    if (!target.startsWith("/")) throw new Error("the target begins with a slash and has no host");
+    const repeatable = isRepeatable(method, body);
+    for (let attempt = 1; ; attempt++) {
+      let wait = (0.5 + Math.random() / 2) * 2 ** (attempt - 1);
+      let problem;
+      try {
+        const answer = await this.attempt(method, target, body);
+        const { status, reason, headers } = answer;
+        const again = [408, 429].includes(status) || (repeatable && [500, 502, 503, 504].includes(status));
+        if (/^\d+$/.test(headers["retry-after"] ?? "")) wait = Number(headers["retry-after"]);
+        if (attempt === ATTEMPTS || !again || wait > LONGEST_WAIT) return answer;
+        problem = `${status} ${reason}`;
+      } catch (error) {
+        if (attempt === ATTEMPTS || !repeatable) throw error;
+        problem = `no answer (${error.message || error.code})`;
+      }
+      log(`${problem}; again in ${wait.toFixed(1)} s`);
+      await sleep(wait * 1000);
+    }
+  }
 }
 
-async function main() {
-  const { values: options, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      help: { type: "boolean", short: "h" },
-      sandbox: { type: "string" },
-      partner: { type: "string", default: "alpha" },
+/** Runs the functions above over signing-vectors.json; names each vector that does not match. */
+function check(path) {
+  const octets = (vector, field) =>
+    vector[`${field}_base64`] === undefined
+      ? Buffer.from(vector[field], "utf8")
+      : Buffer.from(vector[`${field}_base64`], "base64");
+
+  const checks = {
+    query_vectors: (vector) => ({ canonical_query: canonicalQuery(octets(vector, "raw")) }),
+    rejected_queries: (vector) => {
+      try {
+        return { offset: `none, but ${canonicalQuery(octets(vector, "raw"))}` };
+      } catch (error) {
+        return { offset: error.offset };
+      }
     },
-  });
-  if (options.help) {
-    console.log(HELP);
-    return 0;
+    request_vectors: ({ method, target, timestamp, nonce, secret, ...vector }) => {
+      const canonical = canonicalString(method, target, timestamp, nonce, octets(vector, "body"));
+      return { canonical_string: canonical, signature: sign(secret, canonical) };
+    },
+  };
+
+  const vectors = JSON.parse(readFileSync(path, "utf8"));
+  let failures = 0;
+  for (const [list, got] of Object.entries(checks)) {
+    for (const vector of vectors[list]) {
+      for (const [field, value] of Object.entries(got(vector))) {
+        if (value === vector[field]) continue;
+        failures++;
+        console.error(`${vector.name}: ${field}: got ${JSON.stringify(value)}, not ${JSON.stringify(vector[field])}`);
+      }
+    }
+    console.log(`${list}: ${vectors[list].length} checked`);
   }
-  if (positionals.length < 2 || positionals.length > 3) throw new Error("give METHOD TARGET [BODY-FILE]; see --help");
-  const [method, rawTarget, bodyFile] = positionals;
-  const target = sendable(rawTarget);
-  if (!target.startsWith("/")) throw new Error("the target begins with a slash and has no host");
-  const body = bodyFile === undefined ? Buffer.alloc(0) : readFileSync(bodyFile === "-" ? 0 : bodyFile);
-  const { response, answer } = await send(...credentials(options), method, target, body);
-  const requestId = response.headers["x-request-id"] ?? "-";
-  console.error(`HTTP/1.1 ${response.statusCode} ${response.statusMessage}\nX-Request-Id: ${requestId}`);
-  process.stdout.write(answer);
-  return response.statusCode >= 200 && response.statusCode < 300 ? 0 : 1;
+  return failures > 0 ? 1 : 0;
+}
+
+async function main([method, target, bodyFile, ...others]) {
+  if (method === "--check" && target !== undefined && bodyFile === undefined) return check(target);
+  if (target === undefined || others.length > 0 || method.startsWith("-")) {
+    console.error("usage: partner.mjs METHOD TARGET [BODY-FILE]   (- reads the body from standard input)");
+    console.error("       partner.mjs --check signing-vectors.json");
+    return 2;
+  }
+  const body = bodyFile === undefined ? "" : readFileSync(bodyFile === "-" ? 0 : bodyFile);
+  const answer = await Partner.fromEnvironment().send(method, target, body, console.error);
+  const { status, reason, headers } = answer;
+  console.error(`HTTP/1.1 ${status} ${reason}\nX-Request-Id: ${headers["x-request-id"] ?? "-"}`);
+  process.stdout.write(answer.body);
+  return status >= 200 && status < 300 ? 0 : 1;
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   try {
-    process.exitCode = await main();
+    process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
     console.error(`partner.mjs: ${error.message || error.code}`);
     process.exitCode = 2;

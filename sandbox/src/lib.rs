@@ -16,6 +16,7 @@ pub mod random;
 mod run;
 pub mod scenarios;
 mod stored;
+mod welcome;
 
 pub use run::run;
 

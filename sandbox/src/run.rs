@@ -3,22 +3,24 @@
 use std::time::Instant;
 
 use partner_api::config::Config;
+use partner_api::front_door::pages::Pages;
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::RunningServer;
 use partner_api::startup::{OpenDatabase, StopSignals, serve};
 
+use super::manifest::Manifest;
 use super::scenarios::Outcomes;
 use super::stored::Pictures;
-use super::{SandboxError, fill, keep_open, manifest, scenarios};
+use super::{SandboxError, fill, keep_open, manifest, scenarios, welcome};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Starts a private database with sandbox data, serves it, writes `sandbox.json`, runs the acceptance scenarios and, unless
+/// Starts a private database with sandbox data, serves it with these pages and one of its own, writes `sandbox.json`, runs the acceptance scenarios and, unless
 /// `check`, goes on serving until SIGTERM or Ctrl-C. Returns whether the scenarios passed.
 ///
 /// # Errors
 /// When the sandbox cannot be set up; what was made of it is found by the next start.
-pub async fn run(config: Config, check: bool) -> Result<bool, Failure> {
+pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Failure> {
     let began = Instant::now();
     std::fs::create_dir_all(&config.data_dir)
         .map_err(|error| format!("the data folder {} cannot be made: {error}", config.data_dir.display()))?;
@@ -31,7 +33,7 @@ pub async fn run(config: Config, check: bool) -> Result<bool, Failure> {
     let database = database?;
     // Whatever becomes of it, the server and the private database are stopped in order.
     let started = tokio::select! {
-        started = start(&config, &database, pictures, master_key) => started,
+        started = start(&config, &database, pictures, master_key, pages) => started,
         () = stop.received() => Err("stopped before it was ready".into()),
     };
     let outcome = match started {
@@ -40,7 +42,7 @@ pub async fn run(config: Config, check: bool) -> Result<bool, Failure> {
             if !check {
                 let file = config.data_dir.join(super::manifest::FILE_NAME);
                 println!(
-                    "Serving {url} after {:.1} s. Keys and examples: {}. The document: {url}/openapi.yaml. Ctrl-C stops.",
+                    "Serving {url} after {:.1} s. Keys and examples: {url}/ and {}. The document: {url}/docs/. Ctrl-C stops.",
                     began.elapsed().as_secs_f32(),
                     file.display(),
                     url = running.public_url,
@@ -65,10 +67,23 @@ async fn start(
     database: &OpenDatabase,
     pictures: Result<Pictures, SandboxError>,
     master_key: MasterKey,
+    mut pages: Pages,
 ) -> Result<(RunningServer, Outcomes), Failure> {
     fill(&database.pool, &pictures?, &master_key, &config.key_prefix).await?;
-    let running = serve(config, database, master_key.clone()).await?;
-    let manifest = manifest(&database.pool, &master_key, &running.public_url).await?;
+    // Where it will be served is known once it is bound.
+    let mut told = manifest(&database.pool, &master_key, "").await?;
+    let named = told.clone();
+    let make_pages = move |public_url: &str| {
+        let manifest = Manifest {
+            base_url: public_url.to_owned(),
+            ..named
+        };
+        pages.add("/", welcome::page(&manifest));
+        pages
+    };
+    let running = serve(config, database, master_key, Box::new(make_pages)).await?;
+    told.base_url.clone_from(&running.public_url);
+    let manifest = told;
     manifest.write(&config.data_dir)?;
     let outcomes = scenarios::run(&manifest).await?;
     Ok((running, outcomes))

@@ -11,6 +11,7 @@ use crate::db::DbError;
 use crate::db::connection::Connection;
 use crate::db::measurements::Package;
 use crate::db::standby::{Reader, Standbys};
+use crate::front_door::pages::Pages;
 use crate::front_door::{Caller, FrontDoor};
 use crate::observability::Instruments;
 use crate::recorder::{Outcome, RecordError, Recorder, UnderWay};
@@ -59,6 +60,8 @@ pub struct State {
     pub cursor_key: Derived,
     /// The published document as JSON.
     pub spec_json: String,
+    /// What is served beside the API.
+    pub pages: Pages,
     /// The one place every request passes.
     pub front_door: FrontDoor,
     /// Sends traces; none does not.

@@ -15,6 +15,7 @@ use crate::db::DbError;
 use crate::db::standby::Standbys;
 use crate::directory::{self, Directory};
 use crate::front_door::address::TrustedProxies;
+use crate::front_door::pages::Pages;
 use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
 use crate::listener::{Limits, Listener, Running};
 use crate::observability::{self, Instruments, Internal, Watched};
@@ -33,6 +34,9 @@ const LAST_ENTRIES: Duration = Duration::from_secs(1);
 
 /// Opens the object storage, given the public URL under which its links are served.
 pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
+
+/// Makes the pages that are served beside the API, given the public URL.
+pub type MakePages = Box<dyn FnOnce(&str) -> Pages + Send>;
 
 /// What a server is made of.
 pub struct ServerParts {
@@ -60,6 +64,8 @@ pub struct ServerParts {
     pub standbys: Option<Arc<Standbys>>,
     /// Makes the object storage, given the public URL under which links are served.
     pub storage: OpenStorage,
+    /// Makes the pages that are served beside the API.
+    pub pages: MakePages,
     /// Opens secrets, and derives the key of cursors.
     pub master_key: MasterKey,
     /// Requests per minute and address; 0 is no limit.
@@ -204,8 +210,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         admission,
         request_log.clone(),
     );
-    let spec: serde_json::Value =
-        serde_yaml::from_str(public::SPEC_YAML).map_err(|error| StartError::Document(error.to_string()))?;
+    let spec_json = public::spec_json().map_err(|error| StartError::Document(error.to_string()))?;
     let waited_for = WaitedFor {
         pool: parts.pool.clone(),
         standbys: parts.standbys.clone(),
@@ -217,7 +222,8 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         public_url: public_url.clone(),
         environment: parts.environment,
         cursor_key: parts.master_key.derive(purpose::CURSORS),
-        spec_json: spec.to_string(),
+        spec_json,
+        pages: (parts.pages)(&public_url),
         front_door,
         traces: traces.clone(),
     };

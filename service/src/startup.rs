@@ -20,7 +20,7 @@ use crate::front_door::address::TrustedProxies;
 use crate::recorder;
 use crate::request_log;
 use crate::secrets::{MasterKey, MasterKeyError, purpose};
-use crate::server::{RunningServer, ServerParts, StartError, start};
+use crate::server::{MakePages, RunningServer, ServerParts, StartError, start};
 
 /// Connections for admission and the keys.
 const ADMISSION_POOL: usize = 4;
@@ -299,7 +299,7 @@ impl OpenDatabase {
     }
 }
 
-/// Starts the server of a configuration on an open database.
+/// Starts the server of a configuration on an open database, with pages beside the API.
 ///
 /// # Errors
 /// When the address is taken, or the storage cannot be used.
@@ -307,6 +307,7 @@ pub async fn serve(
     config: &Config,
     database: &OpenDatabase,
     master_key: MasterKey,
+    pages: MakePages,
 ) -> Result<RunningServer, StartupError> {
     let links = master_key.derive(purpose::LINKS);
     let for_storage = config.clone();
@@ -326,6 +327,7 @@ pub async fn serve(
         },
         standbys: database.standbys.clone(),
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
+        pages,
         master_key,
         ip_limit: config.ip_limit,
         trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),

@@ -12,6 +12,7 @@ use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::db::standby::Standbys;
 use partner_api::front_door::address::TrustedProxies;
+use partner_api::front_door::pages::Pages;
 use partner_api::recorder;
 use partner_api::request_log::{self, Stats};
 use partner_api::secrets::{MasterKey, purpose};
@@ -55,6 +56,8 @@ pub struct Options {
     pub traces: Option<traces::Settings>,
     /// The certificate for TLS. [`Service::send`] does not speak it; [`Service::client_over`] does.
     pub tls: Option<TlsFiles>,
+    /// What is served beside the API.
+    pub pages: Pages,
 }
 
 impl Default for Options {
@@ -72,6 +75,7 @@ impl Default for Options {
             internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
             traces: None,
             tls: None,
+            pages: Pages::default(),
         }
     }
 }
@@ -153,6 +157,7 @@ impl Service {
             )),
             standbys: options.standbys,
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
+            pages: Box::new(|_| options.pages),
             master_key,
             ip_limit: options.ip_limit,
             trusted_proxies: options.trusted_proxies,

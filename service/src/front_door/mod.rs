@@ -15,6 +15,7 @@ mod body;
 mod budget;
 mod identify;
 mod ip_limit;
+pub mod pages;
 pub mod public;
 mod record;
 mod route;

@@ -1,10 +1,10 @@
-//! What is served unsigned: the published document, and the links that the embedded file store signed.
+//! What is served unsigned: the published document, pages beside it, and the links that the embedded file store signed.
 
 use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
-use super::{Answered, Arrived, Refused};
+use super::{Answered, Arrived, Refused, pages};
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -14,11 +14,22 @@ use crate::request_log::Reason;
 /// The document as written.
 pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
 
+/// The document as JSON.
+///
+/// # Errors
+/// When it is no YAML.
+pub fn spec_json() -> Result<String, serde_yaml::Error> {
+    let spec: serde_json::Value = serde_yaml::from_str(SPEC_YAML)?;
+    Ok(spec.to_string())
+}
+
 /// The template of a path that is answered here, for the log.
 pub(super) fn template(path: &str) -> Option<&'static str> {
     match path {
         "/openapi.yaml" => Some("/openapi.yaml"),
         "/openapi.json" => Some("/openapi.json"),
+        "/" => Some("/"),
+        _ if path.starts_with(pages::FOLDER) || pages::FOLDER.strip_suffix('/') == Some(path) => Some("/docs/{page}"),
         _ => path.starts_with("/files/").then_some("/files/{key}"),
     }
 }
@@ -37,7 +48,11 @@ pub(super) async fn answer(context: &Context, arrived: Arrived) -> Result<Answer
 
 async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, ApiError> {
     let path = request.uri.path();
-    if template(path).is_some() && !matches!(request.method, Method::GET | Method::HEAD) {
+    let is_here = match path {
+        "/openapi.yaml" | "/openapi.json" => true,
+        _ => path.starts_with("/files/") || context.pages.has(path),
+    };
+    if is_here && !matches!(request.method, Method::GET | Method::HEAD) {
         return Err(ApiError {
             allow: Some("GET, HEAD".into()),
             ..ApiError::new(
@@ -52,12 +67,12 @@ async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, 
         "/openapi.json" => text("application/json", &context.spec_json),
         _ => match path.strip_prefix("/files/") {
             Some(key) => file(context, key, request.uri.query().unwrap_or_default()).await?,
-            None => {
-                return Err(ApiError::not_found(
+            None => context.pages.answer(path, &request.headers).ok_or_else(|| {
+                ApiError::not_found(
                     "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
                 )
-                .because(Reason::NoSuchPath));
-            }
+                .because(Reason::NoSuchPath)
+            })?,
         },
     };
     if request.method == Method::HEAD {

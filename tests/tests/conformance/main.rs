@@ -34,6 +34,7 @@ mod front_door {
     mod every_operation;
     mod limits;
     mod messages;
+    mod pages;
     mod paths;
     mod queries;
     mod replay;

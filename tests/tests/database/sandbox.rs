@@ -7,6 +7,7 @@ use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
 use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::front_door::address::TrustedProxies;
+use partner_api::front_door::pages::Pages;
 use partner_api::publishing::{self, Turn, Worker};
 use partner_api::secrets::MasterKey;
 use partner_api::server::{RunningServer, ServerParts, start};
@@ -240,6 +241,7 @@ async fn serve(place: &Place) -> RunningServer {
         request_log: None,
         standbys: None,
         storage: Box::new(move |_| Ok(storage)),
+        pages: Box::new(|_| Pages::default()),
         master_key: place.master_key.clone(),
         ip_limit: 0,
         trusted_proxies: TrustedProxies(Vec::new()),

@@ -65,9 +65,11 @@ async fn measurements_links_and_the_document_are_logged_by_their_templates() {
         (Request::get("/openapi.yaml"), "GET", "/openapi.yaml"),
         (Request::new("HEAD", "/openapi.json"), "HEAD", "/openapi.json"),
         (Request::get("/files/reports/34ABC123.pdf"), "GET", "/files/{key}"),
+        (Request::get("/docs/34ABC123.html"), "GET", "/docs/{page}"),
+        (Request::get("/"), "GET", "/"),
         (Request::get("/34ABC123"), "GET", "/*"),
         (Request::get("/api/v1/partner/34ABC123"), "GET", "/api/v1/partner/*"),
-        (Request::new("34ABC123", "/"), "OTHER", "/*"),
+        (Request::new("34ABC123", "/"), "OTHER", "/"),
         (
             Request::new("DELETE", "/api/v1/partner/inspections/34ABC123").signed_by(&ALPHA),
             "DELETE",

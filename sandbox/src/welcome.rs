@@ -1,0 +1,142 @@
+//! The page that the sandbox serves at `/`: what `sandbox.json` says, to be read by people.
+
+use bytes::Bytes;
+use maud::{Markup, html};
+use partner_api::front_door::pages::{Keep, Page};
+use partner_api::front_door::public::SPEC_YAML;
+use serde_json::Value;
+use site_builder::{Document, Frame};
+
+use super::manifest::{FILE_NAME, Manifest, Partner};
+
+/// The page of a sandbox. It shows the partners' secrets, which open nothing but made-up data on this machine.
+pub fn page(manifest: &Manifest) -> Page {
+    let html = match Document::parse(SPEC_YAML) {
+        Ok(document) => Frame::beside_site(&document).page("", "Sandbox", &body(manifest)),
+        // The server does not start with such a document.
+        Err(_) => body(manifest),
+    };
+    Page {
+        content_type: "text/html; charset=utf-8",
+        keep: Keep::Never,
+        body: Bytes::from(html.into_string()),
+        gzip: None,
+    }
+}
+
+fn body(manifest: &Manifest) -> Markup {
+    let examples = serde_json::to_value(&manifest.examples).unwrap_or_default();
+    html! {
+        p {
+            "The whole service with a database of its own, at " code { (manifest.base_url) } ". Organizations, vehicles, reports and "
+            "measurements are made up; so it does not matter who sees the secrets below. Programs find all of this in "
+            code { (FILE_NAME) } "."
+        }
+        @if let Some(partner) = manifest.partners.first() { (request(manifest, partner)) }
+        section {
+            h2 #partners { "Partners" }
+            @for partner in &manifest.partners { (of_partner(partner)) }
+        }
+        section {
+            h2 #examples { "To try" }
+            (shown(&examples))
+        }
+        section {
+            h2 #everything { "Everything else" }
+            ul.cards {
+                @for (address, title, what) in LINKS {
+                    li { a href=(address) { (title) } p { (what) } }
+                }
+            }
+        }
+    }
+}
+
+const LINKS: [(&str, &str, &str); 8] = [
+    ("docs/start.html", "Getting started", "From a key to the first answer."),
+    (
+        "docs/signing.html",
+        "Signing",
+        "How a request is signed, with a calculator.",
+    ),
+    ("docs/kits.html", "Signing kits", "One file for each language."),
+    ("docs/reference.html", "Reference", "Every operation."),
+    (
+        "docs/scenarios.html",
+        "Acceptance scenarios",
+        "What decides on going live.",
+    ),
+    ("docs/errors.html", "Errors", "Cause and remedy of each code."),
+    ("openapi.yaml", "OpenAPI", "The document, for generators and tools."),
+    (
+        "docs/postman/partner-api.postman_collection.json",
+        "Postman",
+        "A collection that signs.",
+    ),
+];
+
+/// A request to copy, in two languages.
+fn request(manifest: &Manifest, partner: &Partner) -> Markup {
+    let key = format!(
+        "export PARTNER_BASE_URL={}\nexport PARTNER_KEY_ID={}\nexport PARTNER_SECRET={}",
+        manifest.base_url, partner.key_id, partner.secret
+    );
+    let fetch = |file: &str, run: &str| {
+        let (_, name) = file.rsplit_once('/').unwrap_or(("", file));
+        format!(
+            "{key}\ncurl --silent --remote-name $PARTNER_BASE_URL/docs/kits/{file}\n{run} {name} GET /api/v1/partner/health"
+        )
+    };
+    let kits = [
+        ("curl", fetch("curl/partner.sh", "bash")),
+        ("Python", fetch("python/partner.py", "python3")),
+    ];
+    html! {
+        section {
+            h2 #request { "A request to copy" }
+            p { "As " code { (partner.name) } ", into a shell:" }
+            div.tabs data-what="A request" {
+                @for (name, text) in &kits {
+                    section data-tab=(name) {
+                        p.tab-title { (name) }
+                        pre tabindex="0" role="group" aria-label={ "A request, " (name) } { code { (text) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn of_partner(partner: &Partner) -> Markup {
+    html! {
+        h3 id=(partner.name) { (partner.name) }
+        dl.facts {
+            div { dt { "Key id" } dd { code { (partner.key_id) } } }
+            div { dt { "Secret" } dd { code { (partner.secret) } } }
+            div { dt { "Scopes" } dd { @if partner.scopes.is_empty() { "none: it reads" } @else { code { (partner.scopes.join(" ")) } } } }
+            div { dt { "Sees" } dd {
+                @match (partner.organizations.len(), &partner.branches) {
+                    (0, _) => "nothing",
+                    (1, None) => "one organization, all of its branches",
+                    (many, None) => { (many) " organizations, all of their branches" },
+                    (_, Some(branches)) => { (branches.len()) " branches of an organization" },
+                }
+            } }
+            div { dt { "Limit" } dd { (partner.rate_limit) " requests a minute" } }
+        }
+    }
+}
+
+/// A value of `sandbox.json`, whatever is added to it.
+fn shown(value: &Value) -> Markup {
+    match value {
+        Value::Object(members) => html! {
+            dl.facts { @for (name, value) in members { div { dt { (name.replace('_', " ")) } dd { (shown(value)) } } } }
+        },
+        Value::Array(values) => html! { ul { @for value in values { li { (shown(value)) } } } },
+        Value::String(text) if text.contains(' ') => html! { (text) },
+        Value::String(text) => html! { code { (text) } },
+        Value::Null => html! { "none" },
+        other => html! { code { (other) } },
+    }
+}

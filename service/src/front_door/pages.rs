@@ -1,0 +1,176 @@
+//! Pages that are served beside the API, unsigned: the published contract as a site, and what a sandbox says of itself.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use dropshot::Body;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+
+/// The folder of the published contract.
+pub const FOLDER: &str = "/docs/";
+
+/// What pages may load and do (`Content-Security-Policy`): their own style sheet and scripts, and nothing that leaves them.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+
+/// How long a page may be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// For ever: its path changes with its content.
+    ForEver,
+    /// Until it is asked for again, when its tag tells whether it is another.
+    UntilAskedAgain,
+    /// Not at all: it holds a secret.
+    Never,
+}
+
+/// A page.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// For `Content-Type`.
+    pub content_type: &'static str,
+    /// How long it may be kept.
+    pub keep: Keep,
+    /// Its content.
+    pub body: Bytes,
+    /// The same, compressed; none: it is sent as it is.
+    pub gzip: Option<Bytes>,
+}
+
+/// Pages by their paths.
+#[derive(Clone, Debug, Default)]
+pub struct Pages(BTreeMap<String, (Page, HeaderValue)>);
+
+impl Pages {
+    /// Adds a page at a path. The path of an `index.html` is its folder's as well.
+    pub fn add(&mut self, path: &str, page: Page) {
+        let tag = tag(&page.body);
+        if let Some(folder) = path.strip_suffix("index.html") {
+            self.0.insert(folder.to_owned(), (page.clone(), tag.clone()));
+        }
+        self.0.insert(path.to_owned(), (page, tag));
+    }
+
+    /// Whether there is something at a path.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path) || self.is_folder_without_slash(path)
+    }
+
+    fn is_folder_without_slash(&self, path: &str) -> bool {
+        FOLDER.strip_suffix('/') == Some(path) && self.0.contains_key(FOLDER)
+    }
+
+    /// The answer to a request with these headers for what is at a path.
+    pub(super) fn answer(&self, path: &str, asked: &HeaderMap) -> Option<Response<Body>> {
+        let Some((page, tag)) = self.0.get(path) else {
+            return self.is_folder_without_slash(path).then(to_folder);
+        };
+        let mut response = Response::new(Body::empty());
+        if page.keep != Keep::Never && is_known(asked, tag) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        } else {
+            let gzip = page.gzip.as_ref().filter(|_| takes_gzip(asked));
+            *response.body_mut() = Body::from(gzip.unwrap_or(&page.body).clone());
+            if gzip.is_some() {
+                let encoding = HeaderValue::from_static("gzip");
+                response.headers_mut().insert(header::CONTENT_ENCODING, encoding);
+            }
+        }
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(page.content_type));
+        let keep = match page.keep {
+            Keep::ForEver => "public, max-age=31536000, immutable",
+            Keep::UntilAskedAgain => "public, no-cache",
+            Keep::Never => "no-store",
+        };
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
+        if page.keep != Keep::Never {
+            headers.insert(header::ETAG, tag.clone());
+        }
+        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        Some(response)
+    }
+}
+
+/// Its links are relative to it: by an address without a slash at its end they would lead elsewhere.
+fn to_folder() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    // Relative, for a proxy may have put a path before ours.
+    let name = HeaderValue::from_static("docs/");
+    response.headers_mut().insert(header::LOCATION, name);
+    response
+}
+
+/// A mark of the content; weak, for it is the same whether it is compressed or not.
+fn tag(content: &[u8]) -> HeaderValue {
+    use sha2::{Digest, Sha256};
+    let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(content)[..16]);
+    HeaderValue::from_str(&format!("W/\"{digest}\"")).unwrap_or_else(|_| HeaderValue::from_static("*"))
+}
+
+/// Whether the caller has what the tag marks.
+fn is_known(asked: &HeaderMap, tag: &HeaderValue) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let Ok(tag) = tag.to_str().map(opaque) else {
+        return false;
+    };
+    let asked = asked
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    asked
+        .flat_map(|value| value.split(','))
+        .any(|value| value.trim() == "*" || opaque(value) == tag)
+}
+
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let values = asked
+        .get_all(header::ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = weight
+            .trim()
+            .strip_prefix("q=")
+            .is_some_and(|q| q.trim_matches(['0', '.']).is_empty());
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
+    }
+
+    #[test]
+    fn a_coding_that_is_refused_is_not_taken() {
+        for (value, takes) in [
+            ("gzip", true),
+            ("br, GZIP;q=0.5", true),
+            ("deflate", false),
+            ("gzip;q=0", false),
+            ("gzip; q=0.000", false),
+            ("x-gzip", false),
+        ] {
+            assert_eq!(takes_gzip(&headers(header::ACCEPT_ENCODING, value)), takes, "{value}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_tag_is_known_in_a_list_weak_or_not_and_any_other_is_not() {
+        let tag = tag(b"a page");
+        let known = tag.to_str().unwrap();
+        for value in [known, &format!("\"x\", {known}"), known.trim_start_matches("W/"), "*"] {
+            assert!(is_known(&headers(header::IF_NONE_MATCH, value), &tag), "{value}");
+        }
+        assert!(!is_known(&headers(header::IF_NONE_MATCH, "W/\"x\""), &tag));
+    }
+}

@@ -1,0 +1,169 @@
+// What pages do beyond being read: colours, menu, languages side by side, copying, search. Nothing here asks a server.
+"use strict";
+
+const remembered = {
+  get(name) { try { return localStorage.getItem(name); } catch { return null; } },
+  set(name, value) { try { localStorage.setItem(name, value); } catch {} },
+};
+
+/** An element with properties and children. */
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function themes() {
+  const button = document.querySelector("button.theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const show = () => { button.textContent = isDark() ? "Light" : "Dark"; };
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    remembered.set("theme", document.documentElement.dataset.theme);
+    show();
+  });
+  system.addEventListener("change", show);
+  show();
+  button.hidden = false;
+}
+
+function menu() {
+  const details = document.querySelector("details.menu");
+  const narrow = matchMedia("(max-width: 55rem)");
+  const fit = () => { details.open = !narrow.matches; };
+  narrow.addEventListener("change", fit);
+  fit();
+}
+
+/** The parts of each group as tabs; the language that is chosen in one is chosen in all. */
+function tabs() {
+  const groups = [...document.querySelectorAll(".tabs")];
+  const choose = (name) => {
+    for (const group of groups) {
+      const sections = [...group.querySelectorAll("section")];
+      const chosen = sections.find((section) => section.dataset.tab === name) ?? sections[0];
+      sections.forEach((section) => { section.hidden = section !== chosen; });
+      group.querySelectorAll("[role=tab]").forEach((tab) => {
+        tab.setAttribute("aria-selected", String(tab.textContent === chosen.dataset.tab));
+        tab.tabIndex = tab.textContent === chosen.dataset.tab ? 0 : -1;
+      });
+    }
+  };
+  groups.forEach((group, number) => {
+    const list = element("div");
+    list.setAttribute("role", "tablist");
+    list.setAttribute("aria-label", group.dataset.what);
+    group.querySelectorAll("section").forEach((section, at) => {
+      section.id = `tab-${number}-${at}`;
+      section.setAttribute("role", "tabpanel");
+      section.setAttribute("aria-label", section.dataset.tab);
+      const tab = element("button", { type: "button", textContent: section.dataset.tab });
+      tab.setAttribute("role", "tab");
+      tab.setAttribute("aria-controls", section.id);
+      tab.addEventListener("click", () => { choose(section.dataset.tab); remembered.set("language", section.dataset.tab); });
+      list.append(tab);
+    });
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const all = [...list.children];
+      const next = step && all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+      if (next) { next.click(); next.focus(); }
+    });
+    group.prepend(list);
+    group.classList.add("ready");
+  });
+  choose(remembered.get("language"));
+}
+
+function copying() {
+  if (!navigator.clipboard) return; // not on a page that came over plain HTTP from elsewhere
+  for (const pre of document.querySelectorAll("main pre")) {
+    const button = element("button", { type: "button", className: "copy", textContent: "Copy" });
+    button.setAttribute("aria-label", `Copy: ${pre.getAttribute("aria-label")}`);
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(pre.textContent);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+    const frame = element("div", { className: "code" });
+    pre.replaceWith(frame);
+    frame.append(button, pre);
+  }
+}
+
+/** What is looked for as far as it stands in a text, with a bit around it. */
+function excerpt(text, words) {
+  const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 40);
+  const shown = text.slice(at, at + 170);
+  const parts = [];
+  let rest = shown;
+  while (rest !== "") {
+    const places = words.map((word) => [rest.toLowerCase().indexOf(word), word]).filter(([place]) => place >= 0);
+    if (places.length === 0) { parts.push(rest); break; }
+    const [place, word] = places.sort(([a], [b]) => a - b)[0];
+    parts.push(rest.slice(0, place), element("mark", { textContent: rest.slice(place, place + word.length) }));
+    rest = rest.slice(place + word.length);
+  }
+  return [at > 0 ? "…" : "", ...parts, at + 170 < text.length ? "…" : ""];
+}
+
+/** The entries that have all words, the best first: in a heading a word counts more than in a text. */
+function matches(index, words) {
+  const scored = index.map((entry) => {
+    const [heading, page, text] = [entry.h, entry.p, entry.t].map((part) => part.toLowerCase());
+    let score = 0;
+    for (const word of words) {
+      const points = (heading.includes(word) ? (heading === word ? 20 : 8) : 0) + (page.includes(word) ? 3 : 0) + (text.includes(word) ? 1 : 0);
+      if (points === 0) return [0, entry];
+      score += points;
+    }
+    return [score, entry];
+  });
+  return scored.filter(([score]) => score > 0).sort(([a], [b]) => b - a).slice(0, 12).map(([, entry]) => entry);
+}
+
+function search() {
+  const input = document.querySelector("#search");
+  if (!input) return;
+  const found = document.querySelector("#found");
+  const base = document.querySelector("link[rel=stylesheet]").getAttribute("href").replace(/[^/]*$/, "");
+  const show = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    found.hidden = words.length === 0;
+    if (found.hidden || !window.searchIndex) return;
+    const entries = matches(window.searchIndex, words);
+    const items = entries.map((entry) => {
+      const where = entry.h === entry.p ? entry.p : `${entry.p} › ${entry.h}`;
+      const link = element("a", { href: base + entry.u }, element("b", { textContent: where }), element("small", {}, ...excerpt(entry.t, words)));
+      return element("li", {}, link);
+    });
+    found.replaceChildren(items.length > 0 ? element("ul", {}, ...items) : element("p", { textContent: "Nothing found." }));
+  };
+  const load = () => {
+    if (document.querySelector("script[data-search]")) return;
+    const script = element("script", { src: base + input.dataset.index, onload: show });
+    script.dataset.search = "";
+    document.head.append(script);
+  };
+  input.addEventListener("focus", load);
+  input.addEventListener("input", show);
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.matches("input, textarea, select");
+    if (event.key === "/" && !isTyping) { event.preventDefault(); input.focus(); }
+    if (event.key === "Escape") { found.hidden = true; }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const stops = [input, ...found.querySelectorAll("a")];
+    const at = stops.indexOf(document.activeElement);
+    if (step && !found.hidden && at >= 0) { event.preventDefault(); stops[(at + step + stops.length) % stops.length].focus(); }
+    if (event.key === "Enter" && event.target === input) stops[1]?.click();
+  });
+  document.addEventListener("click", (event) => { if (!event.target.closest(".search")) found.hidden = true; });
+  input.disabled = false;
+}
+
+themes();
+menu();
+tabs();
+copying();
+search();

@@ -1,0 +1,172 @@
+//! What every page has around it: head, navigation, search.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::{Document, asset};
+
+/// The frame of pages.
+pub struct Frame {
+    title: String,
+    version: String,
+    sections: Vec<Section>,
+    /// Before the addresses of pages and assets.
+    base: &'static str,
+    search: Option<String>,
+}
+
+/// A part of the navigation.
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Address and title of each page.
+    pub pages: Vec<(String, String)>,
+}
+
+impl Frame {
+    /// The frame of the site's own pages; `search` is the name of its index.
+    pub(crate) fn of_site(document: &Document, search: &str) -> Self {
+        Self {
+            search: Some(search.to_owned()),
+            ..Self::new(document, "")
+        }
+    }
+
+    /// The frame of a page beside the site's folder `docs/`.
+    pub fn beside_site(document: &Document) -> Self {
+        Self::new(document, "docs/")
+    }
+
+    fn new(document: &Document, base: &'static str) -> Self {
+        let page = |file: &str, title: &str| (format!("{base}{file}"), title.to_owned());
+        let up = if base.is_empty() { "../" } else { "" };
+        let mut sections = vec![Section {
+            title: "Guide".to_owned(),
+            pages: vec![
+                page("index.html", "Overview"),
+                page("start.html", "Getting started"),
+                page("signing.html", "Signing"),
+                page("kits.html", "Signing kits"),
+                page("scenarios.html", "Acceptance scenarios"),
+                page("guide.html", "Conventions"),
+                page("errors.html", "Errors"),
+                page("limits.html", "Limits"),
+                page("versions.html", "Versions and changes"),
+            ],
+        }];
+        let operations = document.operations();
+        let mut reference = vec![page("reference.html", "All operations")];
+        reference.extend(
+            operations
+                .iter()
+                .map(|operation| page(&operation.page(), operation.summary())),
+        );
+        sections.push(Section {
+            title: "Reference".to_owned(),
+            pages: reference,
+        });
+        sections.push(Section {
+            title: "Files".to_owned(),
+            pages: vec![
+                (format!("{up}openapi.yaml"), "OpenAPI (YAML)".to_owned()),
+                (format!("{up}openapi.json"), "OpenAPI (JSON)".to_owned()),
+                page(crate::sources::VECTORS, "Signing vectors"),
+                page(crate::sources::POSTMAN, "Postman collection"),
+            ],
+        });
+        Self {
+            title: document.title().to_owned(),
+            version: document.version().to_owned(),
+            sections,
+            base,
+            search: None,
+        }
+    }
+
+    /// A whole page. `file` is its address, as in the navigation.
+    pub fn page(&self, file: &str, title: &str, body: &Markup) -> Markup {
+        let at = |name: &str, extension: &str| format!("{}{}", self.base, asset(name, extension));
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (title) " · Partner API" }
+                    link rel="icon" type="image/svg+xml" href=(at("icon", "svg"));
+                    link rel="stylesheet" href=(at("site", "css"));
+                    script src=(at("theme", "js")) {}
+                    script src=(at("site", "js")) defer {}
+                }
+                body {
+                    a.skip href="#content" { "Skip to the content" }
+                    header.top {
+                        a.home href={ (self.base) "index.html" } title=(self.title) { "Partner API " span { (self.version) } }
+                        @if let Some(search) = &self.search {
+                            div.search role="search" {
+                                label.hidden for="search" { "Search" }
+                                input #search type="search" placeholder="Search  /" autocomplete="off" data-index=(search) disabled;
+                                div #found role="region" aria-label="Search results" aria-live="polite" hidden {}
+                            }
+                        }
+                        button.theme type="button" hidden { "Dark" }
+                    }
+                    div.page {
+                        details.menu open {
+                            summary { "Menu" }
+                            nav aria-label="Pages" {
+                                @for section in &self.sections {
+                                    p.section { (section.title) }
+                                    ul {
+                                        @for (address, name) in &section.pages {
+                                            li {
+                                                @if *address == file { a href=(address) aria-current="page" { (name) } }
+                                                @else { a href=(address) { (name) } }
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        main #content {
+                            h1 { (title) }
+                            (body)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A piece of code, with what it is called.
+pub(crate) fn code(label: &str, text: &str) -> Markup {
+    html! {
+        pre tabindex="0" role="group" aria-label=(label) { code { (text.trim_end()) } }
+    }
+}
+
+/// The same in several languages, one beside the other; without scripts, one below the other.
+pub(crate) fn tabs(what: &str, parts: &[(String, String)]) -> Markup {
+    html! {
+        div.tabs data-what=(what) {
+            @for (name, text) in parts {
+                section data-tab=(name) {
+                    p.tab-title { (name) }
+                    (code(&format!("{what}, {name}"), text))
+                }
+            }
+        }
+    }
+}
+
+/// A JSON value as it may be sent or answered.
+pub(crate) fn json(label: &str, value: &serde_json::Value) -> Markup {
+    code(label, &serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// What makes no difference to what is read.
+pub(crate) fn joined(parts: impl IntoIterator<Item = Markup>, between: &str) -> Markup {
+    let parts: Vec<String> = parts.into_iter().map(Markup::into_string).collect();
+    PreEscaped(parts.join(between))
+}

@@ -1,0 +1,236 @@
+//! The reference: a page for each operation, and one that lists them.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::document::{Operation, strings, text};
+use crate::markdown::{Links, render};
+use crate::schema::{bounds, kind, members};
+use crate::{Document, Page, Sources, frame};
+
+/// All operations, by tag.
+pub fn index(document: &Document, links: &Links) -> Page {
+    let body = html! {
+        @for (name, description, operations) in document.tags() {
+            @if !operations.is_empty() {
+                section {
+                    h2 id=(name) { (name) }
+                    (render(description, 2, links))
+                    ul.operations {
+                        @for operation in operations {
+                            li { a href=(operation.page()) { (line(operation)) span.summary { (operation.summary()) } } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    Page::new("reference.html", "All operations", body)
+}
+
+/// A page for each operation.
+pub fn pages<'a>(sources: &'a Sources, links: &'a Links) -> impl Iterator<Item = Page> + 'a {
+    let document = &sources.document;
+    let operations = document.operations().into_iter();
+    operations.map(move |operation| Page::new(&operation.page(), operation.summary(), page(sources, operation, links)))
+}
+
+fn line(operation: Operation<'_>) -> Markup {
+    html! {
+        span.method data-method=(operation.method) { (operation.method) } " " code.path { (operation.path) }
+    }
+}
+
+fn page(sources: &Sources, operation: Operation<'_>, links: &Links) -> Markup {
+    let document = &sources.document;
+    let scope = text(operation.value.get("x-required-scope"));
+    let body = operation.value.get("requestBody").map(|body| document.resolve(body));
+    html! {
+        p.line { (line(operation)) }
+        p.facts {
+            "Operation " code { (operation.id) }
+            @if !scope.is_empty() { " · scope " code { (scope) } }
+        }
+        nav aria-label="On this page" {
+            ul.parts {
+                @for place in PLACES {
+                    @if document.parameters(operation).iter().any(|parameter| text(parameter.get("in")) == place) {
+                        li { a href={ "#" (place) } { (heading(place)) } }
+                    }
+                }
+                @if body.is_some() { li { a href="#body" { "Body" } } }
+                li { a href="#samples" { "Code" } }
+                li { a href="#responses" { "Answers" } }
+            }
+        }
+        (render(text(operation.value.get("description")), 1, links))
+        @for place in PLACES {
+            (parameters(document, operation, place, links))
+        }
+        @if let Some(body) = body {
+            section {
+                h2 #body { "Body" }
+                (render(text(body.get("description")), 2, links))
+                (content(document, body, true, links))
+            }
+        }
+        section {
+            h2 #samples { "Code" }
+            (frame::tabs("Code", &samples(sources, operation)))
+            p { "With the " a href="kits.html" { "signing kits" } ", one file for each language." }
+        }
+        section {
+            h2 #responses { "Answers" }
+            @for (status, response) in document.responses(operation) {
+                (answer(document, status, response, links))
+            }
+        }
+    }
+}
+
+/// Where parameters stand.
+const PLACES: [&str; 3] = ["path", "query", "header"];
+
+fn heading(place: &str) -> &'static str {
+    match place {
+        "path" => "Path",
+        "query" => "Query parameters",
+        _ => "Headers",
+    }
+}
+
+fn parameters(document: &Document, operation: Operation<'_>, place: &str, links: &Links) -> Markup {
+    let parameters: Vec<&Value> = document
+        .parameters(operation)
+        .into_iter()
+        .filter(|parameter| text(parameter.get("in")) == place)
+        .collect();
+    let title = heading(place);
+    html! {
+        @if !parameters.is_empty() {
+            section {
+                h2 id=(place) { (title) }
+                ul.members {
+                    @for parameter in parameters {
+                        @let schema = parameter.get("schema").map_or(&Value::Null, |schema| document.resolve(schema));
+                        @let is_required = parameter.get("required").and_then(Value::as_bool) == Some(true);
+                        @let presence = if is_required { "required" } else { "optional" };
+                        li {
+                            p.member {
+                                code.name { (text(parameter.get("name"))) } " " span.type { (kind(document, schema)) }
+                                " " span.presence data-presence=(presence) { (presence) }
+                            }
+                            (render(text(parameter.get("description")), 3, links))
+                            (bounds(schema))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn content(document: &Document, of: &Value, sent: bool, links: &Links) -> Markup {
+    let contents = of.get("content").and_then(Value::as_object);
+    html! {
+        @for (media_type, content) in contents.into_iter().flatten() {
+            @let schema = content.get("schema").unwrap_or(&Value::Null);
+            p.facts { code { (media_type) } " · " (kind(document, schema)) }
+            (members(document, schema, sent, links))
+            @for (name, example) in examples(document, content) { (frame::json(&name, example)) }
+        }
+    }
+}
+
+/// The examples of a content, each with what it is called.
+pub fn examples<'a>(document: &'a Document, content: &'a Value) -> Vec<(String, &'a Value)> {
+    let one = content.get("example").map(|value| ("Example".to_owned(), value));
+    let many = content
+        .get("examples")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, example)| {
+            let example = document.resolve(example);
+            let summary = match text(example.get("summary")) {
+                "" => name.as_str(),
+                summary => summary,
+            };
+            Some((format!("Example: {summary}"), example.get("value")?))
+        });
+    one.into_iter().chain(many).collect()
+}
+
+fn answer(document: &Document, status: &str, response: &Value, links: &Links) -> Markup {
+    let is_success = status.starts_with('2');
+    let codes: Vec<&str> = strings(response.get("x-error-codes")).collect();
+    let headers = response.get("headers").and_then(Value::as_object);
+    html! {
+        details.answer #{ "status-" (status) } open[is_success] {
+            summary {
+                span.status data-class=(&status[..1]) { (status) } " "
+                @if codes.is_empty() { "Success" } @else { (frame::joined(codes.iter().map(|code| html! { code { (code) } }), " ")) }
+            }
+            (render(text(response.get("description")), 3, links))
+            @if is_success { (content(document, response, false, links)) }
+            @else {
+                @for code in &codes { p { a href={ "errors.html#" (code) } { "What to do about " code { (code) } } } }
+            }
+            @if let Some(headers) = headers {
+                p.label { "Headers" }
+                ul.members {
+                    @for (name, header) in headers {
+                        @let header = document.resolve(header);
+                        li {
+                            p.member { code.name { (name) } " " span.type { (header.get("schema").map(|schema| kind(document, schema)).unwrap_or_default()) } }
+                            (render(text(header.get("description")), 3, links))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The document's code samples of an operation, or where it has none those of the kits.
+fn samples(sources: &Sources, operation: Operation<'_>) -> Vec<(String, String)> {
+    let of_document = operation.value.get("x-codeSamples").and_then(Value::as_array);
+    if let Some(samples) = of_document {
+        let named = |sample: &Value| match text(sample.get("label")) {
+            "" => text(sample.get("lang")).to_owned(),
+            label => label.to_owned(),
+        };
+        return samples
+            .iter()
+            .map(|sample| (named(sample), text(sample.get("source")).to_owned()))
+            .collect();
+    }
+    sources
+        .kits
+        .iter()
+        .map(|kit| (kit.name.clone(), kit.sample(&sources.document, operation)))
+        .collect()
+}
+
+/// An example of an operation's target: its path with the examples of its variables.
+pub fn target(document: &Document, operation: Operation<'_>) -> String {
+    let mut target = operation.path.to_owned();
+    for parameter in document.parameters(operation) {
+        if text(parameter.get("in")) == "path" {
+            let name = format!("{{{}}}", text(parameter.get("name")));
+            target = target.replace(&name, text(parameter.get("example")));
+        }
+    }
+    target
+}
+
+/// An example of an operation's body; null where it has none.
+pub fn body<'a>(document: &'a Document, operation: Operation<'a>) -> &'a Value {
+    let content = operation
+        .value
+        .get("requestBody")
+        .and_then(|body| document.resolve(body).pointer("/content/application~1json"));
+    content
+        .and_then(|content| examples(document, content).into_iter().next())
+        .map_or(&Value::Null, |(_, example)| example)
+}

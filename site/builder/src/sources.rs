@@ -1,0 +1,246 @@
+//! What the site is made of, read from the project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use semver::Version;
+use serde::Deserialize;
+
+use crate::kits::{Kit, Kits};
+use crate::{BuildError, Document, File, PLAIN};
+
+/// Everything that pages are made from.
+pub struct Sources {
+    /// The document.
+    pub document: Document,
+    /// The versions before, oldest first.
+    pub released: Vec<Document>,
+    /// The signing kits.
+    pub kits: Vec<Kit>,
+    /// `samples/README.md`.
+    pub kits_text: String,
+    /// `CHANGELOG.md`.
+    pub changelog: String,
+    /// `docs/onboarding.md`.
+    pub onboarding: String,
+    /// `docs/contract/service.md`.
+    pub service_rules: String,
+    /// Answers that tests hold.
+    pub snapshots: Vec<Snapshot>,
+    vectors: String,
+    postman: String,
+    read: Vec<PathBuf>,
+}
+
+/// An answer that a test holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// What it shows, in words.
+    pub description: String,
+    /// The first of its operations.
+    pub operation: String,
+    /// The answer's `error.code`; empty for a success.
+    pub code: String,
+    /// What was sent.
+    pub request: String,
+    /// `error.message`; empty for a success.
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    description: String,
+    info: Info,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    operation: Option<String>,
+    #[serde(default)]
+    operations: Vec<String>,
+    code: Option<String>,
+}
+
+impl Sources {
+    /// Reads them from the project's folder.
+    ///
+    /// # Errors
+    /// When one is not there, or is not what it should be.
+    pub fn read(root: &Path) -> Result<Self, BuildError> {
+        let mut reader = Reader {
+            root: root.to_owned(),
+            read: Vec::new(),
+        };
+        let document = Document::parse(&reader.text("spec/partner-api.yaml")?)?;
+        let mut released = Vec::new();
+        for path in reader.files("spec/released", "yaml")? {
+            released.push(Document::parse(&reader.text(&path)?)?);
+        }
+        released.sort_by_key(|document| Version::parse(document.version()).ok());
+        let table: Kits =
+            toml::from_str(&reader.text("samples/kits.toml")?).map_err(|error| BuildError::Malformed {
+                what: "samples/kits.toml",
+                reason: error.to_string(),
+            })?;
+        let mut kits = table.kit;
+        for kit in &mut kits {
+            kit.text = reader.text(&format!("samples/{}/{}", kit.folder, kit.file))?;
+        }
+        let mut snapshots = Vec::new();
+        for folder in reader.folders("snapshots")? {
+            for path in reader.files(&folder, "snap")? {
+                snapshots.extend(Snapshot::parse(&reader.text(&path)?));
+            }
+        }
+        Ok(Self {
+            document,
+            released,
+            kits,
+            kits_text: reader.text("samples/README.md")?,
+            changelog: reader.text("CHANGELOG.md")?,
+            onboarding: reader.text("docs/onboarding.md")?,
+            service_rules: reader.text("docs/contract/service.md")?,
+            snapshots,
+            vectors: reader.text("spec/signing-vectors.json")?,
+            postman: reader.text(&format!("samples/{POSTMAN}"))?,
+            read: reader.read,
+        })
+    }
+
+    /// The Postman collection, as it is kept.
+    pub fn postman(&self) -> &str {
+        &self.postman
+    }
+
+    /// The files and folders that were read: when one changes, the site is another.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.read
+    }
+
+    /// What the site offers as it is.
+    pub(crate) fn published(&self) -> Vec<File> {
+        let file = |path: String, content_type, text: &str| File {
+            path,
+            content_type,
+            bytes: text.into(),
+            immutable: false,
+        };
+        let mut files = vec![
+            file(VECTORS.to_owned(), "application/json", &self.vectors),
+            file(POSTMAN.to_owned(), "application/json", &self.postman),
+            file("CHANGELOG.md".to_owned(), PLAIN, &self.changelog),
+        ];
+        files.extend(self.kits.iter().map(|kit| file(kit.path(), PLAIN, &kit.text)));
+        files
+    }
+}
+
+/// The signing vectors' name.
+pub const VECTORS: &str = "signing-vectors.json";
+/// The Postman collection's name.
+pub const POSTMAN: &str = "postman/partner-api.postman_collection.json";
+
+struct Reader {
+    root: PathBuf,
+    read: Vec<PathBuf>,
+}
+
+impl Reader {
+    fn text(&mut self, path: &str) -> Result<String, BuildError> {
+        let full = self.root.join(path);
+        let text = fs::read_to_string(&full).map_err(|reason| BuildError::Unreadable {
+            path: path.to_owned(),
+            reason,
+        })?;
+        self.read.push(full);
+        Ok(text)
+    }
+
+    fn entries(&mut self, folder: &str) -> Result<Vec<PathBuf>, BuildError> {
+        let unreadable = |reason| BuildError::Unreadable {
+            path: folder.to_owned(),
+            reason,
+        };
+        let full = self.root.join(folder);
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&full).map_err(unreadable)? {
+            paths.push(entry.map_err(unreadable)?.path());
+        }
+        paths.sort();
+        self.read.push(full);
+        Ok(paths)
+    }
+
+    /// The files of a folder with this extension, from the root.
+    fn files(&mut self, folder: &str, extension: &str) -> Result<Vec<String>, BuildError> {
+        let paths = self.entries(folder)?.into_iter();
+        Ok(paths
+            .filter(|path| path.extension().is_some_and(|found| found == extension))
+            .filter_map(|path| Some(format!("{folder}/{}", path.file_name()?.to_str()?)))
+            .collect())
+    }
+
+    fn folders(&mut self, folder: &str) -> Result<Vec<String>, BuildError> {
+        let paths = self.entries(folder)?.into_iter();
+        Ok(paths
+            .filter(|path| path.is_dir())
+            .filter_map(|path| Some(format!("{folder}/{}", path.file_name()?.to_str()?)))
+            .collect())
+    }
+}
+
+impl Snapshot {
+    /// Reads a snapshot: a head between lines of `---`, the request, a blank line, the status line, headers, body. What is none
+    /// of these is no answer.
+    fn parse(text: &str) -> Option<Self> {
+        let (head, rest) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
+        let head: Head = serde_yaml::from_str(head).ok()?;
+        let is_status = |line: &str| {
+            let (status, reason) = line.split_once(' ').unwrap_or((line, ""));
+            status.len() == 3 && status.bytes().all(|b| b.is_ascii_digit()) && !reason.is_empty()
+        };
+        let at = rest
+            .match_indices("\n\n")
+            .find(|(at, _)| rest[at + 2..].lines().next().is_some_and(is_status))?
+            .0;
+        let (request, answer) = rest.split_at(at);
+        let message = answer
+            .find("\n\n{")
+            .and_then(|_| answer.trim_start().split_once("\n\n"))
+            .and_then(|(_, body)| serde_json::from_str::<serde_json::Value>(body).ok())
+            .and_then(|body| Some(body.pointer("/error/message")?.as_str()?.to_owned()));
+        Some(Self {
+            description: head.description,
+            operation: head
+                .info
+                .operation
+                .or(head.info.operations.into_iter().next())
+                .unwrap_or_default(),
+            code: head.info.code.unwrap_or_default(),
+            request: request.trim().to_owned(),
+            message: message.unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Snapshot;
+
+    #[test]
+    fn a_snapshot_is_read() {
+        let text = "---\nsource: x\ndescription: a limit over 100 is refused\ninfo:\n  operation: list_inspections\n  status: 400\n  \
+                    code: invalid_request\n---\nPOST /a\n{\n  \"a\": 1\n}\n\n400 Bad Request\nx-request-id: [uuid]\n\n{\n  \"error\": {\n \
+                    \"message\": \"limit: no\"\n  }\n}\n";
+        let snapshot = Snapshot::parse(text).unwrap();
+        assert_eq!(snapshot.request, "POST /a\n{\n  \"a\": 1\n}");
+        assert_eq!(
+            (
+                snapshot.operation.as_str(),
+                snapshot.code.as_str(),
+                snapshot.message.as_str()
+            ),
+            ("list_inspections", "invalid_request", "limit: no")
+        );
+    }
+}

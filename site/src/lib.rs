@@ -1,0 +1,84 @@
+//! The published contract as a site, built into the program: `build.rs` has `site-builder` make it from the document, the
+//! contract, the kits, the changelog and the snapshots. Nothing of what makes it is linked.
+
+/// A file of the site.
+#[derive(Clone, Copy, Debug)]
+pub struct File {
+    /// From the site's folder, such as `signing.html`.
+    pub path: &'static str,
+    /// For `Content-Type`.
+    pub content_type: &'static str,
+    /// Whether its name changes with its content, so that it may be kept for ever.
+    pub immutable: bool,
+    /// Its content.
+    pub bytes: &'static [u8],
+    /// The same, compressed.
+    pub gzip: &'static [u8],
+}
+
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
+        let start = format!(" {name}=\"");
+        html.split(&start)
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect()
+    }
+
+    /// Files outside of the site's folder, which the service has.
+    const BESIDE: [&str; 2] = ["../openapi.yaml", "../openapi.json"];
+
+    #[test]
+    fn every_link_of_every_page_leads_somewhere() {
+        let pages: BTreeMap<&str, &str> = FILES
+            .iter()
+            .filter(|file| file.path.ends_with(".html"))
+            .map(|file| (file.path, std::str::from_utf8(file.bytes).unwrap()))
+            .collect();
+        let paths: BTreeSet<&str> = FILES.iter().map(|file| file.path).collect();
+        assert!(pages.len() > 15, "{paths:?}");
+        let mut broken = Vec::new();
+        for (name, html) in &pages {
+            for link in attributes(html, "href").into_iter().chain(attributes(html, "src")) {
+                if link.starts_with("https://") || BESIDE.contains(&link) {
+                    continue;
+                }
+                let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let path = if path.is_empty() { name } else { path };
+                let has_anchor =
+                    anchor.is_empty() || attributes(pages.get(path).unwrap_or(&""), "id").contains(&anchor);
+                if !paths.contains(path) || !has_anchor {
+                    broken.push(format!("{name}: {link}"));
+                }
+            }
+        }
+        assert_eq!(broken, [""; 0]);
+    }
+
+    #[test]
+    fn no_page_has_anything_that_the_policy_forbids() {
+        for file in FILES.iter().filter(|file| file.path.ends_with(".html")) {
+            let html = std::str::from_utf8(file.bytes).unwrap();
+            for forbidden in [
+                " style=\"",
+                "<style",
+                " onclick",
+                "javascript:",
+                "<script>",
+                "http-equiv",
+            ] {
+                assert!(!html.contains(forbidden), "{}: {forbidden}", file.path);
+            }
+            let ids = attributes(html, "id");
+            let unique: BTreeSet<_> = ids.iter().collect();
+            assert_eq!(ids.len(), unique.len(), "{}: {ids:?}", file.path);
+        }
+    }
+}
