@@ -4318,7 +4318,7 @@ response) when you ask for support. The service keeps its request log for 90 day
 | 401 | `invalid_signature` | the signature does not match the request | compare canonical strings: see the security scheme |
 | 401 | `replay_detected` | the nonce has been used | sign anew with a fresh nonce |
 | 403 | `scope_required` | the key lacks the scope that the operation needs | ask the operator for the scope |
-| 404 | `not_found` | it does not exist, or is not open to you | |
+| 404 | `not_found` | it does not exist, or is not open to you | look for a wrong id or code; ask the operator whether it is open to you |
 | 405 | `method_not_allowed` | the path exists, but not with this method | use one that `Allow` names |
 | 408 | `request_timeout` | the body did not arrive in time (30 s unless the operator set another limit) | retry, signed anew |
 | 413 | `payload_too_large` | the body is larger than 1 MB (1,048,576 bytes) | send less |
@@ -4329,6 +4329,15 @@ response) when you ask for support. The service keeps its request log for 90 day
 
 A retry is a new request: fresh nonce, fresh timestamp, new signature, and for a measurement the same
 `external_id`.
+
+| `code` | Retry |
+|---|---|
+| `request_timeout` | yes: nothing was done |
+| `rate_limited`, `ip_rate_limited` | after `Retry-After` seconds: nothing was done |
+| `service_unavailable` | after `Retry-After` seconds; a measurement only with an `external_id`, for it may have been recorded |
+| `internal_error` | once or twice, some seconds apart; a measurement only with an `external_id`, for it may have been recorded |
+| `expired_timestamp`, `replay_detected` | with the right time and a fresh nonce: nothing was done |
+| `invalid_request`, `missing_signature_headers`, `invalid_key`, `invalid_signature`, `scope_required`, `not_found`, `method_not_allowed`, `payload_too_large` | no: the same request fails again |
 
 ## Limits
 

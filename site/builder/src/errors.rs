@@ -25,10 +25,11 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     let rows: Vec<Row> = texts.flat_map(table_rows).collect();
     let codes = document.error_codes();
     for (code, _) in &codes {
-        if facts(&rows, code).is_empty() {
-            return Err(BuildError::Missing(format!(
-                "no table of the document has a row for the error code {code}"
-            )));
+        for column in COLUMNS {
+            if !facts(&rows, code).iter().any(|(name, _)| *name == column) {
+                let words = format!("no table of the document says `{column}` of the error code {code}");
+                return Err(BuildError::Missing(words));
+            }
         }
     }
     let body = html! {
@@ -50,15 +51,19 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     Ok(Page::new("errors.html", "Errors", body))
 }
 
+/// What must be said of every code.
+const COLUMNS: [&str; 3] = ["Meaning", "What to do", "Retry"];
+
 /// The columns that stand elsewhere already.
 const HEADINGS: [&str; 2] = ["Status", "`code`"];
 
 /// What the tables' rows of a code say, each once, with the column's heading.
 fn facts<'a>(rows: &'a [Row], code: &str) -> Vec<(&'a str, &'a str)> {
     let wanted = format!("`{code}`");
+    let names_it = |cell: &str| cell.split(", ").any(|name| name == wanted);
     let of_code = rows
         .iter()
-        .filter(|row| row.iter().any(|(name, cell)| name == "`code`" && *cell == wanted));
+        .filter(|row| row.iter().any(|(name, cell)| name == "`code`" && names_it(cell)));
     let mut facts: Vec<(&str, &str)> = Vec::new();
     for (name, cell) in of_code.flatten() {
         if !cell.is_empty() && !HEADINGS.contains(&name.as_str()) && !facts.iter().any(|(_, known)| known == cell) {
