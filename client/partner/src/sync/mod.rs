@@ -105,14 +105,14 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
     };
     let progress = Progress::endless("reports".to_owned());
     let mut batches = std::pin::pin!(partner_api_client::sync(&client, checkpoint, options));
-    let (mut seen, mut new, mut changed, mut complete) = (0, 0, 0, None);
+    let (mut fetched, mut new, mut changed, mut complete) = (0, 0, 0, None);
     while let Some(batch) = batches.try_next().await? {
         let stored = store.take(&batch)?;
-        seen += batch.reports.len();
+        fetched += batch.reports.len();
         new += stored.new;
         changed += stored.changed;
         complete = batch.checkpoint.complete();
-        progress.at(seen as u64);
+        progress.at(fetched as u64);
     }
     drop(progress);
     match format {
@@ -125,6 +125,8 @@ pub(crate) async fn run(connect: &Connect, args: &SyncArgs) -> Result<Output, Fa
     let path = path.display().to_string();
     Ok(Output::said(
         &format!("{path}: {total} reports, {new} new, {changed} changed; complete as of {at}"),
-        &json!({ "file": path, "reports": total, "new": new, "changed": changed, "complete": at }),
+        &json!({
+            "file": path, "reports": total, "fetched": fetched, "new": new, "changed": changed, "complete": at
+        }),
     ))
 }

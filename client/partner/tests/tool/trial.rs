@@ -44,7 +44,7 @@ async fn devices(folder: &Path, mut random: StdRng) {
             let half = random.random_range(1..package.len());
             let mut file = fs::File::create(&path).unwrap();
             file.write_all(&package.as_bytes()[..half]).unwrap();
-            sleep(moment(&mut random, 400)).await;
+            sleep(moment(&mut random, 900)).await;
             file.write_all(&package.as_bytes()[half..]).unwrap();
         }
         sleep(moment(&mut random, 100)).await;
