@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use clap_complete::Shell;
 use partner_api::config::ServeArgs;
 #[cfg(feature = "sandbox")]
 use partner_api_sandbox::args::{EXAMPLES as SANDBOX_EXAMPLES, SandboxArgs};
+use partner_api_terminal::manual::Shell;
 
 /// The partner API: inspection reports and test-line measurements.
 #[derive(Debug, Parser)]

@@ -1,18 +1,18 @@
 //! `partner-api`: the service, its migrations and its sandbox.
 
 mod cli;
-mod manual;
 mod migrate;
 #[cfg(feature = "site")]
 mod site;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use partner_api::config::{Config, ServeArgs};
 use partner_api::front_door::pages::Pages;
 use partner_api::logging;
 use partner_api::startup::{OpenDatabase, StopSignals, serve};
+use partner_api_terminal::manual;
 
 use cli::{Cli, Command};
 
@@ -30,8 +30,12 @@ async fn main() -> ExitCode {
         #[cfg(feature = "sandbox")]
         Command::Sandbox(args) => run_sandbox(&args).await,
         Command::Operator(command) => return run_operator(command).await,
-        Command::Completions(args) => manual::completions(args.shell),
-        Command::Man(args) => manual::pages(&args.folder),
+        Command::Completions(args) => manual::completions(Cli::command(), "partner-api", args.shell)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+        Command::Man(args) => manual::pages(Cli::command(), &args.folder)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
         #[cfg(feature = "site")]
         Command::Site(args) => site::write(&args.folder),
     };

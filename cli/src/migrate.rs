@@ -6,7 +6,7 @@ use partner_api::config::Config;
 use partner_api::db::migrate::{Migration, status};
 use partner_api::logging;
 use partner_api::startup::{CommandDatabase, OpenDatabase};
-use partner_api_operator::output::{Output, Row};
+use partner_api_terminal::output::{Output, Row};
 use serde::Serialize;
 
 use crate::Failure;

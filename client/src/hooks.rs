@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use partner_api_signing::{Headers, KeyId, Secret, SigningError, UnsignedRequest, nonce_from};
@@ -12,11 +11,19 @@ use reqwest::{Method, Request, Response, ResponseBuilderExt, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::generated::{Client, Error};
+use crate::clock::Clock;
+use crate::code::Code;
+use crate::generated::{Client, Error, types};
 use crate::retry::RetryPolicy;
+use crate::seen;
 
 /// The start of every signed path. What a base address has in front of it is not signed.
 const SIGNED_FROM: &str = "/api/v1/partner";
+
+/// The part of a path that is signed: from `/api/v1/partner`, whatever a gateway has in front of it.
+pub fn signed_path(path: &str) -> &str {
+    path.find(SIGNED_FROM).map_or(path, |at| &path[at..])
+}
 
 /// What every call of a [`Client`] shares: the key, the retry policy and the observer. `Debug` shows no secret.
 #[derive(Clone)]
@@ -25,6 +32,7 @@ pub struct Hooks {
     secret: Secret,
     retry: RetryPolicy,
     observer: Option<Arc<dyn Observer>>,
+    clock: Clock,
 }
 
 impl fmt::Debug for Hooks {
@@ -79,6 +87,7 @@ impl Hooks {
             secret,
             retry: RetryPolicy::default(),
             observer: None,
+            clock: Clock::default(),
         }
     }
 
@@ -96,16 +105,18 @@ impl Hooks {
         self
     }
 
+    /// By how many seconds the service's clock was found to be ahead of this machine's; negative when it is behind, 0 as long
+    /// as no request was refused for its timestamp. Requests are signed with the service's time.
+    pub fn seconds_ahead(&self) -> i64 {
+        self.clock.ahead()
+    }
+
     /// The four headers for sending `request` now, with a nonce that was never used.
     fn sign(&self, request: &Request) -> Result<Headers, SigningError> {
-        // A clock before 1970 is refused by the service, with its own time in the message.
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
-        let path = request.url().path();
+        let now = self.clock.now();
         let signed = UnsignedRequest {
             method: request.method().as_str(),
-            path: path.find(SIGNED_FROM).map_or(path, |at| &path[at..]),
+            path: signed_path(request.url().path()),
             raw_query: request.url().query().unwrap_or_default().as_bytes(),
             body: body_bytes(request).unwrap_or_default(),
         };
@@ -133,28 +144,65 @@ impl Hooks {
         let Some(observer) = &self.observer else {
             return Ok(response);
         };
-        let (status, version, url) = (response.status(), response.version(), response.url().clone());
-        let headers = response.headers().clone();
-        let body = response.bytes().await?;
+        let (head, body) = read(response).await?;
         observer.observe(&Exchange {
             operation_id,
             attempt,
             method: request.method().clone(),
-            url: url.clone(),
+            url: head.url.clone(),
             request_body: Bytes::copy_from_slice(body_bytes(request).unwrap_or_default()),
-            status,
-            headers: headers.clone(),
+            status: head.status,
+            headers: head.headers.clone(),
             body: body.clone(),
         });
+        Ok(head.with(body))
+    }
+
+    /// Whether an answer says that this machine's clock is off, and the service's time could be taken from it. The answer is
+    /// given back as it was.
+    async fn learns_time(&self, response: Response) -> reqwest::Result<(Response, bool)> {
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok((response, false));
+        }
+        let (head, body) = read(response).await?;
+        let code = serde_json::from_slice::<types::Error>(&body).map(|answer| Code::from(answer.error.code));
+        let is_learnt = code.is_ok_and(|code| code == Code::ExpiredTimestamp)
+            && self.clock.learn(&head.headers, chrono::Utc::now());
+        Ok((head.with(body), is_learnt))
+    }
+}
+
+/// All of an answer but its body.
+struct Head {
+    status: StatusCode,
+    version: reqwest::Version,
+    url: Url,
+    headers: HeaderMap,
+}
+
+/// Reads an answer whole.
+async fn read(response: Response) -> reqwest::Result<(Head, Bytes)> {
+    let head = Head {
+        status: response.status(),
+        version: response.version(),
+        url: response.url().clone(),
+        headers: response.headers().clone(),
+    };
+    Ok((head, response.bytes().await?))
+}
+
+impl Head {
+    /// The answer again.
+    fn with(self, body: Bytes) -> Response {
         let mut rebuilt = http::Response::new(body);
-        *rebuilt.status_mut() = status;
-        *rebuilt.version_mut() = version;
-        *rebuilt.headers_mut() = headers;
+        *rebuilt.status_mut() = self.status;
+        *rebuilt.version_mut() = self.version;
+        *rebuilt.headers_mut() = self.headers;
         // The address travels as an extension, which only the builder sets.
-        if let Ok(addressed) = http::Response::builder().url(url).body(()) {
+        if let Ok(addressed) = http::Response::builder().url(self.url).body(()) {
             *rebuilt.extensions_mut() = addressed.into_parts().0.extensions;
         }
-        Ok(rebuilt.into())
+        rebuilt.into()
     }
 }
 
@@ -170,12 +218,14 @@ impl ClientHooks<Hooks> for Client {
             .map_err(|error| Error::InvalidRequest(error.to_string()))
     }
 
-    /// Sends the request, each attempt signed anew, the body byte for byte the same.
+    /// Sends the request, each attempt signed anew, the body byte for byte the same. One refused for its timestamp is signed
+    /// once more with the service's time.
     async fn exec(&self, request: Request, info: &OperationInfo) -> reqwest::Result<Response> {
         let hooks = self.inner();
         let repeatable = is_repeatable(&request);
         let began = Instant::now();
         let mut attempt = 1;
+        let mut is_corrected = false;
         loop {
             let left = hooks.retry.total.saturating_sub(began.elapsed());
             let Some(mut signed) = hooks.signed_copy(&request) else {
@@ -187,6 +237,19 @@ impl ClientHooks<Hooks> for Client {
             }
             let outcome = match self.client().execute(signed).await {
                 Ok(response) => hooks.observed(&request, info.operation_id, attempt, response).await,
+                Err(error) => Err(error),
+            };
+            let outcome = match outcome {
+                Ok(response) => {
+                    seen::note(&response);
+                    let (response, is_learnt) = hooks.learns_time(response).await?;
+                    if is_learnt && !is_corrected && attempt < hooks.retry.attempts {
+                        is_corrected = true;
+                        attempt += 1;
+                        continue;
+                    }
+                    Ok(response)
+                }
                 Err(error) => Err(error),
             };
             let left = hooks.retry.total.saturating_sub(began.elapsed());

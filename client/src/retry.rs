@@ -8,10 +8,11 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 /// How often, how long and at what pace a request is tried.
 ///
-/// Retried are connection failures, 429 `rate_limited`/`ip_rate_limited` and 503 `service_unavailable`. Whether a
-/// request took effect is unknown after a broken connection and after a 503: it is then retried only when a second
-/// record cannot come of it, which is to say when it is a GET, or when its body has an `external_id`. What was
-/// certainly not processed (a connection that was never made, a 429) is always retried.
+/// Retried are connection failures, 429 `rate_limited`/`ip_rate_limited`, 408, 503 `service_unavailable`, and the 502 and 504
+/// of gateways. Whether a request took effect is unknown after a broken connection and after all of these but 429: it is then
+/// retried only when a second record cannot come of it, which is to say when it is a GET, or when its body has an
+/// `external_id`. What was certainly not processed (a connection that was never made, a 429, a timestamp that was refused) is
+/// always retried.
 ///
 /// A `Retry-After` is waited for in full; without one the pause doubles from [`base_pause`](Self::base_pause) with
 /// every attempt, half of it random so that clients do not return in step.
@@ -100,13 +101,16 @@ impl RetryPolicy {
 fn status_allows(status: StatusCode, repeatable: bool) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS => true,
-        StatusCode::SERVICE_UNAVAILABLE => repeatable,
+        StatusCode::REQUEST_TIMEOUT
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => repeatable,
         _ => false,
     }
 }
 
 /// The pause that `Retry-After` asks for: whole seconds, or a date (as proxies send it).
-fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
@@ -145,11 +149,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_full_quota_and_an_unavailable_service_are_worth_another_attempt() {
+    fn only_what_passes_by_itself_is_worth_another_attempt() {
         for (status, repeatable, allowed) in [
             (429, false, true),
             (503, true, true),
             (503, false, false),
+            (408, true, true),
+            (408, false, false),
+            (502, true, true),
+            (504, false, false),
             (500, true, false),
             (401, true, false),
             (200, true, false),

@@ -150,7 +150,9 @@ impl DoctorArgs {
             Err(error) => checks.failed("database", error.to_string(), "see that it runs and takes connections"),
         }
         let failed = checks.0.iter().filter(|check| check.verdict == Verdict::Failed).count();
-        Output::rows(&checks.0, "").print(self.connect.json)?;
+        Output::rows(&checks.0, "")
+            .print(self.connect.json)
+            .map_err(Failure::Output)?;
         match failed {
             0 => Ok(()),
             1 => Err(Failure::Unhealthy("a check failed".to_owned())),

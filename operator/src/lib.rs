@@ -17,9 +17,7 @@ pub mod key;
 pub mod measurement;
 mod names;
 pub mod organization;
-pub mod output;
 pub mod partner;
-mod progress;
 pub mod purge;
 mod query;
 pub mod request;
@@ -27,9 +25,11 @@ pub mod secrets;
 pub mod session;
 pub mod template;
 pub mod threshold;
-mod when;
 
 use clap::{Args, Subcommand};
+
+pub use partner_api_terminal::output;
+pub(crate) use partner_api_terminal::{progress, when};
 
 use connect::Connect;
 use failure::Failure;
@@ -136,5 +136,5 @@ async fn with(connect: &Connect, work: impl AsyncFnOnce(&Session) -> Result<Outp
     let session = Session::open(connect).await?;
     let outcome = work(&session).await;
     session.close().await;
-    outcome?.print(connect.json)
+    outcome?.print(connect.json).map_err(Failure::Output)
 }

@@ -7,6 +7,8 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::query::Query;
 
+pub(crate) use partner_api_terminal::names::{alike, quoted};
+
 partner_api::statement! {
     PARTNER = "SELECT id, name FROM partners WHERE id::text = lower($1) OR name = $1";
     PARTNERS = "SELECT name FROM partners ORDER BY name LIMIT 10000";
@@ -19,9 +21,6 @@ partner_api::statement! {
            WHERE k.key_id = $1 OR length($1) >= 8 AND starts_with(k.key_id, $1) ORDER BY k.key_id = $1 DESC LIMIT 3";
     KEYS = "SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT 10000";
 }
-
-/// How alike two names must be for one to be suggested for the other, of 1.
-const ALIKE: f64 = 0.75;
 
 /// A partner.
 #[derive(Debug)]
@@ -146,18 +145,6 @@ async fn not_found(
     })
 }
 
-/// The three of `known` that are most like `name`, best first.
-pub(crate) fn alike(name: &str, known: &[String]) -> Vec<String> {
-    let lower = name.to_lowercase();
-    let mut alike: Vec<_> = known
-        .iter()
-        .map(|other| (strsim::jaro_winkler(&lower, &other.to_lowercase()), other))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .collect();
-    alike.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1)));
-    alike.into_iter().take(3).map(|(_, other)| other.clone()).collect()
-}
-
 /// Whether a name can be one: it is printed in tables, typed in shells and told apart from ids.
 pub(crate) fn check(kind: &str, name: &str) -> Result<(), Failure> {
     match unfit(name) {
@@ -178,36 +165,5 @@ pub(crate) fn unfit(name: &str) -> Option<&'static str> {
         Some("it looks like an id")
     } else {
         None
-    }
-}
-
-/// A text as a shell takes it.
-pub(crate) fn quoted(text: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:,@+=".contains(character);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_look_alike_are_suggested_best_first() {
-        let known = ["acme-devices", "acme", "beta", "Acmé Devices"].map(str::to_owned);
-        assert_eq!(alike("acme-device", &known)[0], "acme-devices");
-        assert_eq!(alike("zzz", &known), [""; 0]);
-    }
-
-    /// OPS-2: what is printed can be pasted.
-    #[test]
-    fn a_name_is_quoted_as_a_shell_takes_it() {
-        assert_eq!(quoted("acme-devices"), "acme-devices");
-        assert_eq!(quoted("Acme Devices"), "'Acme Devices'");
-        assert_eq!(quoted("O'Neill $(rm)"), r"'O'\''Neill $(rm)'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -14,7 +14,6 @@ mod partners;
 mod progress;
 pub mod random;
 mod run;
-pub mod scenarios;
 mod stored;
 mod welcome;
 

@@ -4,7 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use partner_api_acceptance::Target;
+use partner_api_signing::{InvalidKeyId, InvalidSecret};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::SandboxError;
 use super::data::Dataset;
@@ -23,6 +26,20 @@ pub struct Manifest {
     pub partners: Vec<Partner>,
     /// What to try first.
     pub examples: ManifestExamples,
+}
+
+/// Why a manifest names nothing to run the acceptance scenarios against.
+#[derive(Debug, Error)]
+pub enum ManifestError {
+    /// It names no such partner.
+    #[error("sandbox.json has no partner {0}")]
+    NoPartner(&'static str),
+    /// A key id in it is none.
+    #[error(transparent)]
+    KeyId(#[from] InvalidKeyId),
+    /// A secret in it is none.
+    #[error(transparent)]
+    Secret(#[from] InvalidSecret),
 }
 
 /// A partner with its key.
@@ -111,6 +128,21 @@ impl Manifest {
     #[must_use]
     pub fn partner(&self, name: &str) -> Option<&Partner> {
         self.partners.iter().find(|partner| partner.name == name)
+    }
+
+    /// What the acceptance scenarios are run against: alpha's key and the open report.
+    ///
+    /// # Errors
+    /// [`ManifestError`] when the manifest has no alpha, or a key that is none.
+    pub fn acceptance(&self) -> Result<Target, ManifestError> {
+        let alpha = self.partner("alpha").ok_or(ManifestError::NoPartner("alpha"))?;
+        Ok(Target {
+            base_url: self.base_url.clone(),
+            key_id: alpha.key_id.parse()?,
+            secret: alpha.secret.parse()?,
+            branch_code: self.examples.open_report.branch_code.clone(),
+            plate: self.examples.open_report.plate.clone(),
+        })
     }
 
     /// Writes the manifest into `folder`, whole or not at all, readable by its owner alone.

@@ -7,11 +7,11 @@ use partner_api::front_door::pages::Pages;
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::RunningServer;
 use partner_api::startup::{OpenDatabase, StopSignals, serve};
+use partner_api_acceptance::{self as acceptance, Outcomes};
 
 use super::manifest::Manifest;
-use super::scenarios::Outcomes;
 use super::stored::Pictures;
-use super::{SandboxError, fill, keep_open, manifest, scenarios, welcome};
+use super::{SandboxError, fill, keep_open, manifest, welcome};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -85,6 +85,6 @@ async fn start(
     told.base_url.clone_from(&running.public_url);
     let manifest = told;
     manifest.write(&config.data_dir)?;
-    let outcomes = scenarios::run(&manifest).await?;
+    let outcomes = acceptance::run(&manifest.acceptance()?).await?;
     Ok((running, outcomes))
 }

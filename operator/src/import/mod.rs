@@ -162,7 +162,7 @@ impl Row for Imported {
 /// Lines that cannot be taken, or what came in between.
 pub async fn run(args: &ImportArgs) -> Result<(), Failure> {
     if args.fields {
-        return Output::raw(fields().into_bytes()).print(false);
+        return Output::raw(fields().into_bytes()).print(false).map_err(Failure::Output);
     }
     let sources = sources(args)?;
     crate::with(&args.connect, async |session| import(session, args, &sources).await).await

@@ -13,7 +13,6 @@ use partner_api::secrets::MasterKey;
 use partner_api::server::{RunningServer, ServerParts, start};
 use partner_api::storage::Storage;
 use partner_api_sandbox::manifest::Manifest;
-use partner_api_sandbox::scenarios::run;
 use partner_api_sandbox::{SandboxError, generate, manifest, seed};
 use partner_api_tests::cluster::Database;
 use sandbox_pictures::SCENES;
@@ -265,7 +264,9 @@ async fn the_acceptance_scenarios_pass_again_and_again() {
         .await
         .expect("a manifest");
     for _ in 0..2 {
-        let outcomes = run(&manifest).await.expect("run");
+        let outcomes = partner_api_acceptance::run(&manifest.acceptance().expect("a target"))
+            .await
+            .expect("run");
         assert!(outcomes.passed(), "{outcomes}");
         assert_eq!(
             outcomes.0.iter().map(|outcome| outcome.number).collect::<Vec<_>>(),
@@ -280,7 +281,9 @@ async fn the_acceptance_scenarios_pass_again_and_again() {
 
     // A branch that takes nothing, as a sandbox gone wrong might name: the scenarios must notice.
     manifest.examples.open_report.branch_code = manifest.examples.inactive_branch_code.clone();
-    let outcomes = run(&manifest).await.expect("run");
+    let outcomes = partner_api_acceptance::run(&manifest.acceptance().expect("a target"))
+        .await
+        .expect("run");
     let passed: Vec<_> = outcomes
         .0
         .iter()

@@ -1,4 +1,4 @@
-use partner_api_client::describe;
+use partner_api_client::{Code, Problem};
 use partner_api_tests::fixture::partners;
 use partner_api_tests::{ALPHA, GAMMA, Request, Service};
 
@@ -41,6 +41,6 @@ async fn a_wrong_secret_is_explained_to_the_client() {
         ..ALPHA
     };
     let error = service.client(&thief).get_health().send().await.unwrap_err();
-    assert_eq!(describe(&error).code(), Some("invalid_signature"));
+    assert_eq!(Problem::from(error).code(), Some(&Code::InvalidSignature));
     service.last().assert_refused(401, "invalid_signature");
 }

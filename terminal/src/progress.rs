@@ -6,11 +6,11 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A step of the work.
-pub(crate) struct Progress(ProgressBar);
+pub struct Progress(ProgressBar);
 
 impl Progress {
     /// Begins a step of so many bytes, or of a number that nobody knows.
-    pub(crate) fn of_bytes(what: String, total: Option<u64>) -> Self {
+    pub fn of_bytes(what: String, total: Option<u64>) -> Self {
         Self::begin(
             what,
             total,
@@ -20,7 +20,7 @@ impl Progress {
     }
 
     /// Begins a step of so many lines.
-    pub(crate) fn of_lines(what: String, total: u64) -> Self {
+    pub fn of_lines(what: String, total: u64) -> Self {
         Self::begin(
             what,
             Some(total),
@@ -30,7 +30,7 @@ impl Progress {
     }
 
     /// Begins a step of which only that it goes on is known.
-    pub(crate) fn endless(what: String) -> Self {
+    pub fn endless(what: String) -> Self {
         Self::begin(what, None, "", "{msg} {spinner} {human_pos}")
     }
 
@@ -54,7 +54,7 @@ impl Progress {
     }
 
     /// So much of it is done.
-    pub(crate) fn at(&self, position: u64) {
+    pub fn at(&self, position: u64) {
         self.0.set_position(position);
     }
 }

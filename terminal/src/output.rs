@@ -6,8 +6,6 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-
 /// What came of a command.
 #[derive(Debug)]
 pub struct Output {
@@ -59,6 +57,15 @@ impl Output {
         }
     }
 
+    /// A sentence or some lines, and the same for programs.
+    pub fn said<T: Serialize>(text: &str, value: &T) -> Self {
+        Self {
+            text: text.to_owned(),
+            json: to_json(value),
+            raw: None,
+        }
+    }
+
     /// Bytes as they are, in either form.
     pub fn raw(bytes: Vec<u8>) -> Self {
         Self {
@@ -69,13 +76,7 @@ impl Output {
     }
 
     /// What was changed: a sentence, how to undo it, and the thing as it is now.
-    pub(crate) fn changed(
-        changed: bool,
-        what: &str,
-        undo: Option<&str>,
-        facts: &[(&str, String)],
-        value: Value,
-    ) -> Self {
+    pub fn changed(changed: bool, what: &str, undo: Option<&str>, facts: &[(&str, String)], value: Value) -> Self {
         let mut text = what.to_owned();
         if !facts.is_empty() {
             text = format!("{text}\n\n{}", lines(facts));
@@ -94,7 +95,7 @@ impl Output {
     ///
     /// # Errors
     /// Standard output cannot be written. A reader that has gone, such as `head`, is no error.
-    pub fn print(self, as_json: bool) -> Result<(), Failure> {
+    pub fn print(self, as_json: bool) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         let written = match (&self.raw, as_json) {
             (Some(raw), _) => out.write_all(raw),
@@ -102,14 +103,14 @@ impl Output {
             (None, false) => writeln!(out, "{}", self.text),
         };
         match written.and_then(|()| out.flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
-            _ => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
         }
     }
 }
 
 /// A value as JSON. What is printed here are names, numbers and texts, which all are.
-pub(crate) fn to_json<T: Serialize>(value: &T) -> Value {
+pub fn to_json<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
@@ -123,12 +124,12 @@ fn lines(facts: &[(&str, String)]) -> String {
 }
 
 /// `yes` or `no`.
-pub(crate) fn yes(value: bool) -> String {
+pub fn yes(value: bool) -> String {
     if value { "yes" } else { "no" }.to_owned()
 }
 
 /// A list in one cell, `-` for none.
-pub(crate) fn list(values: &[String]) -> String {
+pub fn list(values: &[String]) -> String {
     if values.is_empty() {
         "-".to_owned()
     } else {

@@ -1,37 +1,41 @@
-//! The six acceptance scenarios (SVC-7), run against a service with the sandbox's data, through the
-//! generated client as a device maker would.
+//! The scenarios, one after another.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{Table, presets};
 use partner_api_client::types::{Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus};
-use partner_api_client::{Client, DecimalNumber, Error, ResponseValue, connect, describe, types};
+use partner_api_client::{Answer as Answered, Call as _, Client, DecimalNumber, Problem, connect, types};
 use partner_api_signing::{Headers, KeyId, Secret, SigningError, UnsignedRequest, nonce_from};
 use rand::Rng as _;
 use rust_decimal::Decimal;
+use serde::Serialize;
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::manifest::{Manifest, Partner};
-
 const PATH: &str = "/api/v1/partner/test-line/measurements";
+
+/// A service, a key with the scope `test-line:write`, and what a measurement names to reach an open report there.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where the service is, without `/api/v1/partner`.
+    pub base_url: String,
+    /// The key's public id.
+    pub key_id: KeyId,
+    /// The key's secret.
+    pub secret: Secret,
+    /// Code of a branch where a report is open.
+    pub branch_code: String,
+    /// The plate of that report.
+    pub plate: String,
+}
 
 /// Why the scenarios cannot be run at all.
 #[derive(Debug, Error)]
 pub enum ScenarioError {
-    /// `sandbox.json` names no such partner.
-    #[error("sandbox.json has no partner {0}")]
-    NoPartner(&'static str),
-    /// No client can be made of what `sandbox.json` says.
+    /// No client can be made for the target.
     #[error(transparent)]
     Connect(#[from] partner_api_client::ConnectError),
-    /// A key id in `sandbox.json` is none.
-    #[error(transparent)]
-    KeyId(#[from] partner_api_signing::InvalidKeyId),
-    /// A secret in `sandbox.json` is none.
-    #[error(transparent)]
-    Secret(#[from] partner_api_signing::InvalidSecret),
     /// The request with the wrong signature cannot be signed.
     #[error(transparent)]
     Signing(#[from] SigningError),
@@ -41,7 +45,7 @@ pub enum ScenarioError {
 }
 
 /// How a scenario went.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The scenario's number in SVC-7.
     pub number: u8,
@@ -55,10 +59,14 @@ pub struct Outcome {
     pub request_id: String,
     /// Whether the answer is the expected one.
     pub passed: bool,
+    /// From the request to the answer, retries included.
+    #[serde(skip)]
+    pub took: Duration,
 }
 
 /// How all scenarios went. `Display` is the table: number, scenario, expected, got, request id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Outcomes(pub Vec<Outcome>);
 
 impl Outcomes {
@@ -87,19 +95,18 @@ impl fmt::Display for Outcomes {
 ///
 /// # Errors
 /// [`ScenarioError`] when they cannot be run; an answer that is not the expected one, or none, is an [`Outcome`].
-pub async fn run(manifest: &Manifest) -> Result<Outcomes, ScenarioError> {
-    let alpha = manifest.partner("alpha").ok_or(ScenarioError::NoPartner("alpha"))?;
-    let client = connect(&manifest.base_url, &alpha.key_id, &alpha.secret)?;
-    let open = &manifest.examples.open_report;
-    let external_id = format!("scenario-{}", Uuid::new_v4());
+pub async fn run(target: &Target) -> Result<Outcomes, ScenarioError> {
+    let client = connect(&target.base_url, target.key_id.as_str(), target.secret.expose())?;
+    let (branch, plate) = (target.branch_code.as_str(), target.plate.as_str());
+    let external_id = fresh_id();
 
-    let first = submit(&client, package(&open.branch_code, &open.plate, &external_id)).await;
-    let again = submit(&client, package(&open.branch_code, &open.plate, &external_id)).await;
+    let first = submit(&client, package(branch, plate, &external_id)).await;
+    let again = submit(&client, package(branch, plate, &external_id)).await;
     let first_id = first.measurement().map(|measurement| measurement.measurement_id);
-    let stranger = submit(&client, package(&open.branch_code, &unknown_plate(), &fresh_id())).await;
-    let nowhere = submit(&client, package("XXX-NO-SUCH-BRANCH", &open.plate, &fresh_id())).await;
-    let forged = forged_request(manifest, alpha).await?;
-    let no_plate = submit(&client, package(&open.branch_code, "ABCDEF", &fresh_id())).await;
+    let stranger = submit(&client, package(branch, &unknown_plate(), &fresh_id())).await;
+    let nowhere = submit(&client, package("XXX-NO-SUCH-BRANCH", plate, &fresh_id())).await;
+    let forged = forged_request(target).await?;
+    let no_plate = submit(&client, package(branch, "ABCDEF", &fresh_id())).await;
 
     Ok(Outcomes(vec![
         first.outcome(
@@ -128,6 +135,7 @@ struct Answer {
     status: u16,
     request_id: String,
     content: Content,
+    took: Duration,
 }
 
 enum Content {
@@ -182,6 +190,7 @@ impl Answer {
             got: self.got(),
             request_id: self.request_id.clone(),
             passed,
+            took: self.took,
         }
     }
 
@@ -196,6 +205,7 @@ impl Answer {
             got,
             request_id: self.request_id.clone(),
             passed,
+            took: self.took,
         }
     }
 }
@@ -239,56 +249,41 @@ fn package(branch_code: &str, plate: &str, external_id: &str) -> Package {
 }
 
 async fn submit(client: &Client, package: Package) -> Answer {
-    let package = match package {
-        Ok(package) => package,
-        Err(error) => {
-            let content = Content::Broken(format!("the client refused the package: {error}"));
-            return Answer {
-                status: 0,
-                request_id: String::new(),
-                content,
-            };
-        }
+    let began = Instant::now();
+    let sent = match package {
+        Ok(package) => client.submit_measurement().body(package).send().answer().await,
+        Err(error) => Err(Problem::Unsendable(error.to_string())),
     };
-    match client.submit_measurement().body(package).send().await {
-        Ok(answer) => accepted(answer),
-        Err(Error::ErrorResponse(answer)) => Answer {
-            status: answer.status().as_u16(),
-            request_id: answer.error.request_id.clone(),
-            content: Content::Refused(answer.into_inner().error.code),
+    match sent {
+        Ok(answer) => accepted(answer, began.elapsed()),
+        Err(problem) => Answer {
+            status: problem.status().map_or(0, |status| status.as_u16()),
+            request_id: problem.request_id().unwrap_or_default().to_owned(),
+            content: match problem.code() {
+                Some(code) => Content::Refused(code.to_string()),
+                None => Content::Broken(problem.to_string()),
+            },
+            took: began.elapsed(),
         },
-        Err(error) => {
-            let content = Content::Broken(describe(&error).to_string());
-            Answer {
-                status: 0,
-                request_id: String::new(),
-                content,
-            }
-        }
     }
 }
 
-fn accepted(answer: ResponseValue<MeasurementResponse>) -> Answer {
-    let request_id = answer
-        .headers()
-        .get("x-request-id")
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+fn accepted(answer: Answered<MeasurementResponse>, took: Duration) -> Answer {
     Answer {
         status: answer.status().as_u16(),
-        request_id: request_id.to_owned(),
+        request_id: answer.request_id().unwrap_or_default().to_owned(),
         content: Content::Measurement(Box::new(answer.into_inner().data)),
+        took,
     }
 }
 
 /// A measurement with one character of its signature changed. The client cannot be made to send such a thing.
-async fn forged_request(manifest: &Manifest, partner: &Partner) -> Result<Answer, ScenarioError> {
-    let key_id: KeyId = partner.key_id.parse()?;
-    let secret: Secret = partner.secret.parse()?;
-    let body = format!(
-        r#"{{"branch_code":"{}","plate":"{}","measurements":{{"BRAKE_FRONT_LEFT":2.85}}}}"#,
-        manifest.examples.open_report.branch_code, manifest.examples.open_report.plate
-    );
+async fn forged_request(target: &Target) -> Result<Answer, ScenarioError> {
+    let body = serde_json::json!({
+        "branch_code": target.branch_code, "plate": target.plate, "measurements": { "BRAKE_FRONT_LEFT": 2.85 }
+    })
+    .to_string();
+    let url = format!("{}{PATH}", target.base_url.trim_end_matches('/'));
     let request = UnsignedRequest {
         method: "POST",
         path: PATH,
@@ -298,39 +293,39 @@ async fn forged_request(manifest: &Manifest, partner: &Partner) -> Result<Answer
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |elapsed| elapsed.as_secs());
-    let mut headers = Headers::sign(&key_id, &secret, request, now, &nonce_from(&rand::random()))?;
+    let mut headers = Headers::sign(
+        &target.key_id,
+        &target.secret,
+        request,
+        now,
+        &nonce_from(&rand::random()),
+    )?;
     let flipped = if headers.signature.ends_with('0') { '1' } else { '0' };
     headers.signature.pop();
     headers.signature.push(flipped);
     let http = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
-    let mut request = http
-        .post(format!("{}{PATH}", manifest.base_url))
-        .header("content-type", "application/json");
+    let mut request = http.post(url).header("content-type", "application/json");
     for (name, value) in headers.iter() {
         request = request.header(name, value);
     }
-    Ok(match read_error(request.body(body)).await {
-        Ok(answer) => answer,
-        Err(error) => {
-            let content = Content::Broken(format!("no answer: {error}"));
-            Answer {
-                status: 0,
-                request_id: String::new(),
-                content,
-            }
-        }
+    let began = Instant::now();
+    let (status, request_id, content) = match read_error(request.body(body)).await {
+        Ok((status, error)) => (status, error.request_id, Content::Refused(error.code)),
+        Err(error) => (0, String::new(), Content::Broken(format!("no answer: {error}"))),
+    };
+    Ok(Answer {
+        status,
+        request_id,
+        content,
+        took: began.elapsed(),
     })
 }
 
-async fn read_error(request: reqwest::RequestBuilder) -> Result<Answer, reqwest::Error> {
+async fn read_error(request: reqwest::RequestBuilder) -> Result<(u16, types::ErrorDetail), reqwest::Error> {
     let answer = request.send().await?;
     let status = answer.status().as_u16();
     let content: types::Error = answer.json().await?;
-    Ok(Answer {
-        status,
-        request_id: content.error.request_id,
-        content: Content::Refused(content.error.code),
-    })
+    Ok((status, content.error))
 }

@@ -1,16 +1,16 @@
-//! Times as operators read and write them: UTC, and spans such as `24h`.
+//! Times as people read and write them: UTC, and spans such as `24h`.
 
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
 /// `2026-11-22T09:30:00Z`.
-pub(crate) fn at(time: DateTime<Utc>) -> String {
+pub fn at(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// The same, `-` for none.
-pub(crate) fn at_or_none(time: Option<DateTime<Utc>>) -> String {
+pub fn at_or_none(time: Option<DateTime<Utc>>) -> String {
     time.map_or_else(|| "-".to_owned(), at)
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn at_or_none(time: Option<DateTime<Utc>>) -> String {
 ///
 /// # Errors
 /// It is something else.
-pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
+pub fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     DateTime::parse_from_rfc3339(text)
         .map(|time| time.with_timezone(&Utc))
         .map_err(|_| "expected a time with its offset, like 2026-12-01T00:00:00+03:00".to_owned())
@@ -28,7 +28,7 @@ pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
 ///
 /// # Errors
 /// It is something else.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
+pub fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }

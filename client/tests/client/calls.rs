@@ -2,118 +2,18 @@
 //!
 //! The clock is tokio's, paused: pauses pass at once and are measured exactly.
 
-// A test says what is wrong by panicking.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod server;
-
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use partner_api_client::{
-    Client, Connector, DecimalNumber, Error, Exchange, RetryPolicy, describe, inspections, types,
-};
-use partner_api_signing::{Canonical, Secret, body_sha256, canonical_query, split_target, verify};
+use partner_api_client::{Code, Connector, Error, Exchange, Problem, RetryPolicy, inspections, types};
 use serde_json::json;
-use server::{Received, Server, Step};
 use tokio::time::Instant;
 
-const KEY_ID: &str = "vip_test_ABCDEFGHIJKLMNOPQRSTUV";
-const SECRET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
-/// No limit per attempt: a paused clock would reach it while the network is waited for.
-fn policy() -> RetryPolicy {
-    RetryPolicy {
-        attempt: None,
-        ..RetryPolicy::default()
-    }
-}
-
-fn client(server: &Server, policy: RetryPolicy) -> Client {
-    let connector = Connector::new(&server.base_url, KEY_ID, SECRET).unwrap();
-    connector
-        .http_client(reqwest::Client::new())
-        .retry(policy)
-        .connect()
-        .unwrap()
-}
-
-fn ok() -> Step {
-    let body = json!({
-        "status": "ok", "partner": "01974d1a-7c00-7b21-9a51-6f0c2d3e4f50", "environment": "test",
-        "server_time": "2026-06-15T09:30:00Z"
-    });
-    Step::Answer(200, vec![], body.to_string())
-}
-
-fn created() -> Step {
-    let body = json!({ "data": {
-        "measurement_id": "0197c2b0-3c00-7f66-a071-7c8d9e0f1a2b", "status": "pending", "plate": "34ABC123",
-        "inspection_id": null, "applied_points": [], "idempotent_replay": false
-    }});
-    Step::Answer(201, vec![], body.to_string())
-}
-
-fn refused(status: u16, code: &str, headers: &[&str]) -> Step {
-    let body = json!({ "error": { "code": code, "message": "not now", "request_id": "r-1" } });
-    Step::Answer(
-        status,
-        headers.iter().map(ToString::to_string).collect(),
-        body.to_string(),
-    )
-}
-
-fn package(external_id: Option<&str>) -> types::builder::MeasurementRequest {
-    let measurements: HashMap<String, DecimalNumber> = (0..20)
-        .map(|number| (format!("POINT_{number}"), rust_decimal::Decimal::from(number).into()))
-        .collect();
-    types::MeasurementRequest::builder()
-        .branch_code("ANK-01")
-        .plate("34 ABC 123")
-        .external_id(external_id.map(|id| id.parse().unwrap()))
-        .measurements(measurements)
-}
-
-#[track_caller]
-fn assert_signed(request: &Received) {
-    let secret: Secret = SECRET.parse().unwrap();
-    let mut line = request.line.split(' ');
-    let method = line.next().unwrap();
-    let (path, query) = split_target(line.next().unwrap());
-    let canonical = Canonical {
-        method,
-        path,
-        canonical_query: &canonical_query(query.as_bytes()).unwrap(),
-        timestamp: request.header("x-partner-timestamp"),
-        nonce: request.header("x-partner-nonce"),
-        body_sha256: &body_sha256(&request.body),
-    };
-    assert_eq!(request.header("x-partner-key-id"), KEY_ID);
-    assert!(
-        verify(&secret, &canonical.render(), request.header("x-partner-signature")),
-        "{request:?}"
-    );
-}
-
-/// All attempts were signed, each with a nonce of its own, and had the same bytes.
-#[track_caller]
-fn assert_attempts(server: &Server, count: usize) {
-    let received = server.received();
-    assert_eq!(received.len(), count);
-    received.iter().for_each(assert_signed);
-    let nonces: HashSet<_> = received
-        .iter()
-        .map(|request| request.header("x-partner-nonce"))
-        .collect();
-    assert_eq!(nonces.len(), count, "a nonce was used twice");
-    assert!(
-        received
-            .windows(2)
-            .all(|pair| pair[0].line == pair[1].line && pair[0].body == pair[1].body)
-    );
-}
+use crate::common::{
+    FIRST, KEY_ID, SECOND, SECRET, assert_attempts, assert_signed, client, created, ok, package, page, policy, refused,
+};
+use crate::server::{Server, Step};
 
 #[tokio::test]
 async fn a_query_is_signed_as_it_is_sent() {
@@ -216,7 +116,7 @@ async fn attempts_are_bounded_and_the_last_answer_is_returned() {
     .await
     .unwrap_err();
     assert_eq!(error.status().unwrap(), 503);
-    assert_eq!(describe(&error).code(), Some("service_unavailable"));
+    assert_eq!(Problem::from(error).code(), Some(&Code::ServiceUnavailable));
     assert_attempts(&server, 3);
 }
 
@@ -265,7 +165,12 @@ async fn a_connection_that_is_never_made_is_tried_as_often_as_the_policy_says() 
     );
     // Two pauses: half of 1 s at least, half of 2 s at least.
     assert!(began.elapsed() >= Duration::from_millis(1500));
-    assert!(describe(&error).to_string().starts_with("the service was not reached"));
+    let problem = Problem::from(error);
+    assert!(
+        problem.to_string().starts_with("the service was not reached"),
+        "{problem}"
+    );
+    assert!(!problem.is_outcome_unknown());
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,30 +212,6 @@ async fn an_observer_sees_every_answer_and_takes_none_away() {
     assert!(!format!("{seen:?}").contains(server.received()[1].header("x-partner-signature")));
 }
 
-fn page(ids: &[&str], next_cursor: Option<&str>, has_more: bool) -> Step {
-    let item = |id: &&str| {
-        json!({
-            "id": id, "report_number": "R-1", "organization_id": id, "branch_id": id, "status": "published",
-            "package_name": "Tam", "overall_score": 84, "final_price_try": "2250.00",
-            "vehicle": {
-                "plate_masked": "***", "vin_masked": "***", "brand": "Volkswagen", "model": "Golf", "year": 2021,
-                "type": "HATCHBACK", "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Beyaz",
-                "mileage_km": 1
-            },
-            "published_at": "2026-06-15T09:30:00Z", "created_at": "2026-06-15T08:05:12Z"
-        })
-    };
-    let mut page = json!({ "has_more": has_more });
-    if let Some(cursor) = next_cursor {
-        page["next_cursor"] = json!(cursor);
-    }
-    let data: Vec<_> = ids.iter().map(item).collect();
-    Step::Answer(200, vec![], json!({ "data": data, "page": page }).to_string())
-}
-
-const FIRST: &str = "0197c2a4-6f00-7d33-8e4f-000000000001";
-const SECOND: &str = "0197c2a4-6f00-7d33-8e4f-000000000002";
-
 #[tokio::test]
 async fn pages_are_followed_with_the_same_filters_to_the_last_one() {
     for last in [page(&[SECOND], None, true), page(&[SECOND], Some("more"), false)] {
@@ -361,8 +242,8 @@ async fn an_error_ends_the_stream_after_the_reports_before_it() {
     let mut reports = std::pin::pin!(inspections(client.list_inspections()));
     assert!(reports.try_next().await.unwrap().is_some());
     assert_eq!(
-        describe(&reports.try_next().await.unwrap_err()).code(),
-        Some("invalid_request")
+        reports.try_next().await.unwrap_err().code(),
+        Some(&Code::InvalidRequest)
     );
     assert!(reports.try_next().await.unwrap().is_none());
 }

@@ -1,0 +1,23 @@
+//! `partner`: the partner API on the command line.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use partner_api_tool::cli::Cli;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let as_json = cli.connect.json;
+    match cli.run().await {
+        Ok(code) => code,
+        Err(failure) if as_json => {
+            eprintln!("{:#}", failure.json());
+            ExitCode::from(failure.exit_code())
+        }
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The configuration: profiles, each a service with a key.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use partner_api_client::{Connector, Secret};
+use partner_api_terminal::output::{Output, Row};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::Found;
+use super::secret::{Source, check_private};
+use crate::failure::Failure;
+
+/// The file as it stands.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    default: Option<String>,
+    #[serde(default)]
+    profiles: BTreeMap<String, Profile>,
+}
+
+/// A service with a key. Of the last three one says where the secret is.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    base_url: String,
+    key_id: String,
+    secret_file: Option<PathBuf>,
+    secret_env: Option<String>,
+    secret_command: Option<Vec<String>>,
+}
+
+/// The configuration that was read; empty where there is no file.
+pub(crate) struct Config {
+    path: PathBuf,
+    written: Written,
+}
+
+/// Where the configuration is.
+pub(super) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = given {
+        return Ok(path.to_owned());
+    }
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(path) = variable("PARTNER_CONFIG") {
+        return Ok(path);
+    }
+    let folder = if cfg!(windows) {
+        variable("APPDATA")
+    } else {
+        variable("XDG_CONFIG_HOME").or_else(|| Some(std::env::home_dir()?.join(".config")))
+    };
+    folder
+        .map(|folder| folder.join("partner").join("config.toml"))
+        .ok_or_else(|| Failure::Usage("no home folder is known: name the configuration with --config FILE".to_owned()))
+}
+
+impl Config {
+    pub(super) fn read(path: PathBuf) -> Result<Self, Failure> {
+        let written = match fs::read_to_string(&path) {
+            Ok(text) => {
+                toml::from_str(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Written::default(),
+            Err(error) => return Err(Failure::of(&path)(error)),
+        };
+        Ok(Self { path, written })
+    }
+
+    /// The profile of this name; without one the default, or the only one there is.
+    pub(super) fn profile(&self, name: Option<&str>) -> Result<Found, Failure> {
+        let profiles = &self.written.profiles;
+        let only = || (profiles.len() == 1).then(|| profiles.keys().next()).flatten();
+        let Some(name) = name
+            .or(self.written.default.as_deref())
+            .or_else(|| only().map(String::as_str))
+        else {
+            return Ok(Found::default());
+        };
+        let Some(profile) = profiles.get(name) else {
+            let known: Vec<_> = profiles.keys().cloned().collect();
+            let alike = partner_api_terminal::names::alike(name, &known);
+            let hint = match alike.first() {
+                Some(other) => format!("did you mean `{other}`?"),
+                None => "add it with: partner profile add".to_owned(),
+            };
+            let path = self.path.display();
+            return Err(Failure::NotFound(format!("{path} has no profile `{name}`; {hint}")));
+        };
+        let secret = match profile {
+            Profile {
+                secret_file: Some(path),
+                secret_env: None,
+                secret_command: None,
+                ..
+            } => Source::File(self.beside(path)),
+            Profile {
+                secret_file: None,
+                secret_env: Some(name),
+                secret_command: None,
+                ..
+            } => Source::Variable(name.clone()),
+            Profile {
+                secret_file: None,
+                secret_env: None,
+                secret_command: Some(words),
+                ..
+            } => Source::Command(words.clone()),
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "{}: the profile `{name}` needs one of secret_file, secret_env and secret_command",
+                    self.path.display()
+                )));
+            }
+        };
+        Ok(Found {
+            base_url: Some(profile.base_url.clone()),
+            key_id: Some(profile.key_id.clone()),
+            secret: Some(secret),
+            open_report: None,
+        })
+    }
+
+    /// A path in the configuration is relative to its folder.
+    fn beside(&self, path: &Path) -> PathBuf {
+        self.path
+            .parent()
+            .map_or_else(|| path.to_owned(), |folder| folder.join(path))
+    }
+}
+
+/// A profile that is to be added.
+#[derive(Args, Debug)]
+pub struct NewProfile {
+    /// What to call it, such as sandbox or live
+    pub name: String,
+    /// A variable of the environment that will hold the secret
+    #[arg(long, value_name = "NAME", group = "source")]
+    pub secret_env: Option<String>,
+    /// A program that prints the secret, and its arguments: a keyring's, a password manager's
+    #[arg(long, value_name = "WORD", num_args = 1.., group = "source", allow_hyphen_values = true)]
+    pub secret_command: Option<Vec<String>>,
+}
+
+/// Adds a profile at the end of the file. Where no source of the secret is named it is asked for, and kept in a file of its own.
+pub(crate) fn add(connect: &super::Connect, new: &NewProfile) -> Result<Output, Failure> {
+    let path = path(connect.config.as_deref())?;
+    let config = Config::read(path.clone())?;
+    let name = new.name.as_str();
+    let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    if name.is_empty() || !name.chars().all(fits) {
+        return Err(Failure::Usage(format!(
+            "`{name}` cannot name a profile: letters, digits, - and _ can"
+        )));
+    }
+    if config.written.profiles.contains_key(name) {
+        let path = path.display();
+        return Err(Failure::Refused(format!(
+            "{path} has a profile `{name}`: change it there"
+        )));
+    }
+    let (Some(base_url), Some(key_id)) = (&connect.base_url, &connect.key_id) else {
+        return Err(Failure::Usage(
+            "a profile needs --base-url URL and --key-id ID".to_owned(),
+        ));
+    };
+    // What cannot be connected with is not written down; the secret is checked when it is known.
+    const ANY_SECRET: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    Connector::new(base_url, key_id, ANY_SECRET)?;
+
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(Failure::of(folder))?;
+    let mut section = toml::Table::new();
+    section.insert("base_url".to_owned(), base_url.as_str().into());
+    section.insert("key_id".to_owned(), key_id.as_str().into());
+    let kept = match (&connect.secret_file, &new.secret_env, &new.secret_command) {
+        (Some(file), _, _) => {
+            check_private(file)?;
+            let file = std::path::absolute(file).map_err(Failure::of(file))?;
+            section.insert("secret_file".to_owned(), file.display().to_string().into());
+            format!("the secret is read from {}", file.display())
+        }
+        (None, Some(variable), _) => {
+            section.insert("secret_env".to_owned(), variable.as_str().into());
+            format!("the secret is read from the variable {variable}")
+        }
+        (None, None, Some(words)) => {
+            section.insert("secret_command".to_owned(), words.clone().into());
+            format!("the secret is what `{}` prints", words.join(" "))
+        }
+        (None, None, None) => {
+            let file = folder.join(format!("{name}.secret"));
+            write_private(&file, asked()?.expose())?;
+            section.insert("secret_file".to_owned(), format!("{name}.secret").into());
+            format!("the secret is kept in {}", file.display())
+        }
+    };
+    let mut text = String::new();
+    if config.written.profiles.is_empty() && config.written.default.is_none() && !path.exists() {
+        text.push_str(&format!("default = \"{name}\"\n"));
+    }
+    text.push_str(&format!("\n[profiles.{name}]\n{section}"));
+    append_private(&path, &text)?;
+    let path = path.display().to_string();
+    let said = format!("added to {path}; {kept}\n\ntry it: partner --profile {name} health");
+    Ok(Output::said(
+        &said,
+        &serde_json::json!({ "profile": name, "config": path }),
+    ))
+}
+
+/// Asks for the secret without showing it; from a pipe it is read.
+fn asked() -> Result<Secret, Failure> {
+    let text = if std::io::stdin().is_terminal() {
+        let terminal = console::Term::stderr();
+        terminal.write_str("Secret (it is not shown): ")?;
+        Zeroizing::new(terminal.read_secure_line()?)
+    } else {
+        let mut text = Zeroizing::new(String::new());
+        std::io::stdin().read_to_string(&mut text)?;
+        text
+    };
+    Source::Given(text).open()
+}
+
+/// Writes a new file that its owner alone can read.
+fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    private(&mut options)
+        .open(path)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()
+        })
+        .map_err(Failure::of(path))
+}
+
+fn append_private(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    private(&mut options)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(Failure::of(path))
+}
+
+#[cfg(unix)]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600)
+}
+
+#[cfg(not(unix))]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// A line of `profile list`.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    default: bool,
+    base_url: String,
+    key_id: String,
+}
+
+impl Row for Line {
+    const COLUMNS: &'static [&'static str] = &["PROFILE", "ADDRESS", "KEY", "DEFAULT"];
+
+    fn cells(&self) -> Vec<String> {
+        let default = if self.default { "yes" } else { "" };
+        vec![
+            self.name.clone(),
+            self.base_url.clone(),
+            self.key_id.clone(),
+            default.to_owned(),
+        ]
+    }
+}
+
+/// The profiles there are.
+pub(crate) fn list(config: &Config) -> Output {
+    let lines: Vec<_> = config
+        .written
+        .profiles
+        .iter()
+        .map(|(name, profile)| Line {
+            name: name.clone(),
+            default: config.written.default.as_ref() == Some(name),
+            base_url: profile.base_url.clone(),
+            key_id: profile.key_id.clone(),
+        })
+        .collect();
+    let path = config.path.display();
+    Output::rows(
+        &lines,
+        &format!("{path} has no profiles; add one with: partner profile add"),
+    )
+}

@@ -1,0 +1,190 @@
+//! From a request as it came to the same, signed, and its answer.
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use partner_api_client::{KeyId, Secret, signed_path};
+use partner_api_signing::{
+    HEADER_KEY_ID, HEADER_NONCE, HEADER_SIGNATURE, HEADER_TIMESTAMP, Headers, UnsignedRequest, nonce_from,
+};
+use serde_json::json;
+use url::Url;
+
+use crate::failure::Failure;
+use crate::profile::Account;
+use crate::sign;
+
+/// Bytes of a body at most: beyond what the service takes, so that its own refusal is seen.
+const BODY_LIMIT: usize = 8 * 1024 * 1024;
+/// What is signed begins with this.
+const SIGNED: &str = "/api/v1/partner";
+
+/// Headers that are of one connection (RFC 9110, 7.6.1), or that are made anew.
+const OWN: [HeaderName; 10] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::EXPECT,
+];
+
+/// The body of an answer.
+pub(super) type Body = BoxBody<Bytes, hyper::Error>;
+
+/// Sends to the service.
+pub(super) struct Forward {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    scheme: Scheme,
+    authority: Authority,
+    /// What the base address has for a path; it is not signed.
+    prefix: String,
+    key_id: KeyId,
+    secret: Secret,
+}
+
+impl Forward {
+    pub(super) fn new(account: &Account) -> Result<Self, Failure> {
+        let cannot = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", account.base_url));
+        let base = Url::parse(&account.base_url).map_err(|error| cannot(&error))?;
+        let https = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_platform_verifier()
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self {
+            http: Client::builder(TokioExecutor::new()).build(https),
+            scheme: base.scheme().parse().map_err(|error| cannot(&error))?,
+            authority: base.authority().parse().map_err(|error| cannot(&error))?,
+            prefix: base.path().trim_end_matches('/').to_owned(),
+            key_id: account.key_id.clone(),
+            secret: account.secret.clone(),
+        })
+    }
+
+    /// Sends it, and gives the answer as soon as its head is there.
+    pub(super) async fn send(&self, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        // The signature is over the whole body.
+        let body = match Limited::new(body, BODY_LIMIT).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => {
+                let message = format!("the body could not be read (at most {BODY_LIMIT} bytes): {error}");
+                return told(StatusCode::BAD_REQUEST, &message);
+            }
+        };
+        let (path, query) = (head.uri.path(), head.uri.query());
+        let mut headers = without_own(&head.headers);
+        headers.remove(header::HOST);
+        headers.remove(header::CONTENT_LENGTH);
+        for name in [HEADER_KEY_ID, HEADER_TIMESTAMP, HEADER_NONCE, HEADER_SIGNATURE] {
+            headers.remove(name);
+        }
+        if path.starts_with(SIGNED) {
+            let unsigned = UnsignedRequest {
+                method: head.method.as_str(),
+                path: signed_path(path),
+                raw_query: query.unwrap_or_default().as_bytes(),
+                body: &body,
+            };
+            let signed = Headers::sign(
+                &self.key_id,
+                &self.secret,
+                unsigned,
+                sign::now(),
+                &nonce_from(&rand::random()),
+            );
+            let signed = match signed {
+                Ok(signed) => signed,
+                Err(error) => return told(StatusCode::BAD_REQUEST, &format!("it cannot be signed: {error}")),
+            };
+            for (name, value) in signed.iter() {
+                // Key ids, digits and hex are header values.
+                if let Ok(value) = HeaderValue::from_str(value) {
+                    headers.insert(HeaderName::from_static(name), value);
+                }
+            }
+        }
+        let uri = match self.address(path, query) {
+            Ok(uri) => uri,
+            Err(error) => return told(StatusCode::BAD_REQUEST, &format!("it has no address: {error}")),
+        };
+        let mut onward = Request::new(Full::new(body));
+        *onward.method_mut() = head.method;
+        *onward.uri_mut() = uri;
+        *onward.headers_mut() = headers;
+        match self.http.request(onward).await {
+            Ok(answer) => {
+                let (mut head, body) = answer.into_parts();
+                head.headers = without_own(&head.headers);
+                Response::from_parts(head, body.boxed())
+            }
+            Err(error) => {
+                let mut text = error.to_string();
+                let mut cause = std::error::Error::source(&error);
+                while let Some(error) = cause {
+                    text = format!("{text}: {error}");
+                    cause = error.source();
+                }
+                told(StatusCode::BAD_GATEWAY, &format!("the service was not reached: {text}"))
+            }
+        }
+    }
+
+    /// The service's address of this path and query, byte for byte.
+    fn address(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let target = PathAndQuery::try_from(format!("{}{path}{query}", self.prefix))?;
+        Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
+            .path_and_query(target)
+            .build()
+    }
+}
+
+fn without_own(headers: &HeaderMap) -> HeaderMap {
+    let named: Vec<_> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let mut kept = headers.clone();
+    for name in OWN
+        .iter()
+        .map(HeaderName::as_str)
+        .chain(named.iter().map(String::as_str))
+    {
+        kept.remove(name);
+    }
+    kept
+}
+
+/// An answer of the proxy's own, in the form of the service's errors.
+pub(super) fn told(status: StatusCode, message: &str) -> Response<Body> {
+    let body = json!({ "error": { "code": "partner_proxy", "message": message, "request_id": null } }).to_string();
+    let mut answer = Response::new(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed());
+    *answer.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, json);
+    answer
+}
+
+/// No body.
+pub(super) fn empty() -> Body {
+    Full::new(Bytes::new()).map_err(|never| match never {}).boxed()
+}
