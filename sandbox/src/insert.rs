@@ -68,6 +68,15 @@ copied! {
     ];
 }
 
+partner_api::statement! {
+    /// Has reports be changed last when they would have been, and not when the sandbox was made: those that were archived or
+    /// cancelled some days after they were published.
+    MOVE_REPORTS = "UPDATE inspections SET updated_at = least(now(), published_at + CASE status WHEN 'ARCHIVED' THEN interval '90 days' \
+        WHEN 'CANCELLED' THEN interval '2 days' ELSE interval '0' END) WHERE published_at IS NOT NULL";
+    /// The same of what all reports of an organisation show.
+    MOVE_ORGANIZATIONS = "UPDATE organizations SET reports_changed_at = created_at";
+}
+
 /// A COPY under way.
 struct Copy(Pin<Box<BinaryCopyInWriter>>);
 
@@ -112,7 +121,12 @@ pub async fn tenants_and_reports(
     vehicles(transaction, data).await?;
     inspections(transaction, data, now).await?;
     forms(transaction, data, now).await?;
-    photos(transaction, data, sizes, now).await
+    photos(transaction, data, sizes, now).await?;
+    for moved in [MOVE_REPORTS, MOVE_ORGANIZATIONS] {
+        let statement = transaction.prepare(moved).await?;
+        transaction.execute(&statement, &[]).await?;
+    }
+    Ok(())
 }
 
 async fn vehicles(transaction: &Transaction<'_>, data: &Dataset) -> Result<(), DbError> {

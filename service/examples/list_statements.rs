@@ -3,9 +3,10 @@
 use partner_api::db::statement::STATEMENTS;
 
 fn main() {
-    const LIST: &str = "partner_api::db::inspections::statements::";
+    const LIST: &str = "partner_api::db::inspections::";
     for statement in STATEMENTS {
-        if let Some(name) = statement.name().strip_prefix(LIST) {
+        let name = statement.name().strip_prefix(LIST);
+        if let Some(name) = name.map(|name| name.strip_prefix("statements::").unwrap_or(name)) {
             println!("list_{}\t{}", name.replace("::", "_").to_lowercase(), statement.sql());
         }
     }

@@ -356,9 +356,17 @@ async fn name_pdfs(client: &Client) {
     client.batch_execute("DELETE FROM report_renderings").await.unwrap();
 }
 
+/// When the world's reports last changed: ten days after they were published those that were archived or cancelled, the
+/// others when they were published. What all reports of an organisation show has not changed since it is there.
+const CHANGES: &str = "
+UPDATE inspections SET updated_at = coalesce(published_at, created_at)
+    + CASE WHEN status IN ('ARCHIVED', 'CANCELLED') THEN interval '10 days' ELSE interval '0' END;
+UPDATE organizations SET reports_changed_at = created_at;";
+
 /// Fills a migrated database.
 pub async fn fill(client: &Client) {
     client.batch_execute(WORLD).await.unwrap();
+    client.batch_execute(CHANGES).await.unwrap();
     name_pdfs(client).await;
     let master_key = master_key();
     // A key of each kind is more than a partner may have: the limit has tests of its own, over databases without this world.

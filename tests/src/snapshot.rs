@@ -18,7 +18,9 @@ use crate::{coverage, snapshot_log};
 /// Headers that the document declares.
 const SHOWN_HEADERS: &[&str] = &[
     "allow",
+    "content-disposition",
     "content-type",
+    "etag",
     "ratelimit",
     "ratelimit-policy",
     "retry-after",
@@ -248,6 +250,11 @@ fn shown_header(name: &str, value: &str, left: Left) -> String {
         "x-request-id" => {
             shape(UUID);
             "[uuid]".to_owned()
+        }
+        // Links and keys of objects are in what it names.
+        "etag" => {
+            shape("\"[A-Za-z0-9_-]{22}\"");
+            "[etag]".to_owned()
         }
         "retry-after" => {
             shape("[1-9]|[1-5][0-9]|60");

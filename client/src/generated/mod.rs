@@ -257,6 +257,8 @@ further ones.
 when `pii_mode` is `NONE` or `MASKED`.
 */
         pub summary: ::std::string::String,
+        ///When something of the report, its forms, photos or PDF last changed, in UTC, as in the list.
+        pub updated_at: ::chrono::DateTime<::chrono::offset::Utc>,
         pub vehicle: Vehicle,
     }
     impl Inspection {
@@ -311,6 +313,12 @@ when `pii_mode` is `NONE` or `MASKED`.
         ///Number of the report, as printed on it.
         pub report_number: ::std::string::String,
         pub status: InspectionStatus,
+        /**When something of the report last changed, in UTC: its status, prices, texts, vehicle, forms, photos or PDF,
+or what all reports of the organization show, as its `pii_mode`. It may be later than what you see changed,
+and is never earlier. What `updated_from` and `updated_to` compare with. Reports from before version 1.3.0
+have at least the time of its introduction.
+*/
+        pub updated_at: ::chrono::DateTime<::chrono::offset::Utc>,
         pub vehicle: Vehicle,
     }
     impl InspectionListItem {
@@ -528,6 +536,130 @@ address is always given; there is a PDF only while the report is `published` and
         }
     }
     impl<'de> ::serde::Deserialize<'de> for ListInspectionsCursor {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///`ListInspectionsReportNumber`
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct ListInspectionsReportNumber(::std::string::String);
+    impl ::std::ops::Deref for ListInspectionsReportNumber {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<ListInspectionsReportNumber> for ::std::string::String {
+        fn from(value: ListInspectionsReportNumber) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for ListInspectionsReportNumber {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 64usize {
+                return Err("longer than 64 characters".into());
+            }
+            if value.chars().count() < 1usize {
+                return Err("shorter than 1 characters".into());
+            }
+            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
+            { ::regress::Regex::new("^[^\\x00-\\x1F\\x7F]*$").unwrap() });
+            if PATTERN.find(value).is_none() {
+                return Err("doesn't match pattern \"^[^\\x00-\\x1F\\x7F]*$\"".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for ListInspectionsReportNumber {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for ListInspectionsReportNumber {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for ListInspectionsReportNumber {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
+        }
+    }
+    ///`ListInspectionsVin`
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct ListInspectionsVin(::std::string::String);
+    impl ::std::ops::Deref for ListInspectionsVin {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<ListInspectionsVin> for ::std::string::String {
+        fn from(value: ListInspectionsVin) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for ListInspectionsVin {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            if value.chars().count() > 32usize {
+                return Err("longer than 32 characters".into());
+            }
+            if value.chars().count() < 1usize {
+                return Err("shorter than 1 characters".into());
+            }
+            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
+            { ::regress::Regex::new("^[^\\x00-\\x1F\\x7F]*$").unwrap() });
+            if PATTERN.find(value).is_none() {
+                return Err("doesn't match pattern \"^[^\\x00-\\x1F\\x7F]*$\"".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for ListInspectionsVin {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for ListInspectionsVin {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for ListInspectionsVin {
         fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
         where
             D: ::serde::Deserializer<'de>,
@@ -2057,6 +2189,10 @@ null, `***` when hidden.
                 ::std::string::String,
             >,
             summary: ::std::result::Result<::std::string::String, ::std::string::String>,
+            updated_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
             vehicle: ::std::result::Result<super::Vehicle, ::std::string::String>,
         }
         impl ::std::default::Default for Inspection {
@@ -2080,6 +2216,7 @@ null, `***` when hidden.
                     snapshot: Err("no value supplied for snapshot".to_string()),
                     status: Err("no value supplied for status".to_string()),
                     summary: Err("no value supplied for summary".to_string()),
+                    updated_at: Err("no value supplied for updated_at".to_string()),
                     vehicle: Err("no value supplied for vehicle".to_string()),
                 }
             }
@@ -2229,6 +2366,18 @@ null, `***` when hidden.
                     });
                 self
             }
+            pub fn updated_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.updated_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for updated_at: {e}")
+                    });
+                self
+            }
             pub fn vehicle<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<super::Vehicle>,
@@ -2260,6 +2409,7 @@ null, `***` when hidden.
                     snapshot: value.snapshot?,
                     status: value.status?,
                     summary: value.summary?,
+                    updated_at: value.updated_at?,
                     vehicle: value.vehicle?,
                 })
             }
@@ -2279,6 +2429,7 @@ null, `***` when hidden.
                     snapshot: Ok(value.snapshot),
                     status: Ok(value.status),
                     summary: Ok(value.summary),
+                    updated_at: Ok(value.updated_at),
                     vehicle: Ok(value.vehicle),
                 }
             }
@@ -2435,6 +2586,10 @@ null, `***` when hidden.
                 super::InspectionStatus,
                 ::std::string::String,
             >,
+            updated_at: ::std::result::Result<
+                ::chrono::DateTime<::chrono::offset::Utc>,
+                ::std::string::String,
+            >,
             vehicle: ::std::result::Result<super::Vehicle, ::std::string::String>,
         }
         impl ::std::default::Default for InspectionListItem {
@@ -2458,6 +2613,7 @@ null, `***` when hidden.
                         "no value supplied for report_number".to_string(),
                     ),
                     status: Err("no value supplied for status".to_string()),
+                    updated_at: Err("no value supplied for updated_at".to_string()),
                     vehicle: Err("no value supplied for vehicle".to_string()),
                 }
             }
@@ -2585,6 +2741,18 @@ null, `***` when hidden.
                     });
                 self
             }
+            pub fn updated_at<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.updated_at = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for updated_at: {e}")
+                    });
+                self
+            }
             pub fn vehicle<T>(mut self, value: T) -> Self
             where
                 T: ::std::convert::TryInto<super::Vehicle>,
@@ -2614,6 +2782,7 @@ null, `***` when hidden.
                     published_at: value.published_at?,
                     report_number: value.report_number?,
                     status: value.status?,
+                    updated_at: value.updated_at?,
                     vehicle: value.vehicle?,
                 })
             }
@@ -2631,6 +2800,7 @@ null, `***` when hidden.
                     published_at: Ok(value.published_at),
                     report_number: Ok(value.report_number),
                     status: Ok(value.status),
+                    updated_at: Ok(value.updated_at),
                     vehicle: Ok(value.vehicle),
                 }
             }
@@ -4500,8 +4670,12 @@ New reports always appear on the first page. Needs no scope.
 (`limit` may change); any other use is 400 `invalid_request`. Reports that are created meanwhile never make a
 later page repeat or skip a report that was there when you began.
 
-**Incremental sync.** Ask with `published_from` set to the time of the last sync, less an overlap of some
-minutes, and treat what you already know as known.
+**Incremental sync.** Ask with `updated_from` set to the time at which the last sync began, less an overlap of
+ten minutes, and treat what you already know as known. With `updated_from` or `updated_to` the list is one of
+changes: without `status` it has cancelled reports too, so that one sync learns of every later change, and its
+order is that of the reports' own last changes, the oldest first. A report that changes while you follow the
+pages comes to stand at their end. With `published_from` in its place you see new reports only, and nothing of
+what becomes of them later.
 
 **Filters** combine: a report must pass all of them. Filters that name an organization or a branch that does
 not exist or is not open to the partner give an empty list, not an error. A `from` that is later than its `to`
@@ -4527,8 +4701,21 @@ no id, gives an empty list.
 literal `+` in a query is a space.
 
 - `published_to`: Only reports published at or before this time. RFC 3339 with an offset; write a plus as `%2B`.
+- `report_number`: Only the report with this number. The whole number must match exactly, letter case included. 1 to 64
+characters, none of them a control character.
+
 - `status`: Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`
-ones are listed only when asked for.
+ones are listed only when asked for, by this or by asking for changes (`updated_from`, `updated_to`).
+
+- `updated_from`: Only reports whose `updated_at` is at or after this time, cancelled ones among them, in the order of their
+changes: see "Incremental sync" above. RFC 3339 with an offset; write a plus as `%2B`.
+
+- `updated_to`: Only reports whose `updated_at` is at or before this time, cancelled ones among them, in the order of their
+changes. RFC 3339 with an offset; write a plus as `%2B`.
+
+- `vin`: Only reports of the vehicle with this identification number, of the organizations that show it (`pii_mode`
+`FULL`): of the others none is found, whatever the number. The whole number must match exactly, letter case
+included. 1 to 32 characters, none of them a control character.
 
 ```ignore
 let response = client.list_inspections()
@@ -4540,7 +4727,11 @@ let response = client.list_inspections()
     .organization_id(organization_id)
     .published_from(published_from)
     .published_to(published_to)
+    .report_number(report_number)
     .status(status)
+    .updated_from(updated_from)
+    .updated_to(updated_to)
+    .vin(vin)
     .send()
     .await;
 ```*/
@@ -4559,9 +4750,13 @@ Sends a `GET` request to `/api/v1/partner/inspections/{id}`
 
 Arguments:
 - `id`: Id of the inspection. Any text that is no such id is not found (404).
+- `if_none_match`: The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
+them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+
 ```ignore
 let response = client.get_inspection()
     .id(id)
+    .if_none_match(if_none_match)
     .send()
     .await;
 ```*/
@@ -4580,9 +4775,13 @@ Sends a `GET` request to `/api/v1/partner/inspections/{id}/forms`
 
 Arguments:
 - `id`: Id of the inspection. Any text that is no such id is not found (404).
+- `if_none_match`: The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
+them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+
 ```ignore
 let response = client.get_inspection_forms()
     .id(id)
+    .if_none_match(if_none_match)
     .send()
     .await;
 ```*/
@@ -4630,9 +4829,13 @@ Sends a `GET` request to `/api/v1/partner/inspections/{id}/pdf`
 
 Arguments:
 - `id`: Id of the inspection. Any text that is no such id is not found (404).
+- `if_none_match`: The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
+them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+
 ```ignore
 let response = client.get_inspection_pdf()
     .id(id)
+    .if_none_match(if_none_match)
     .send()
     .await;
 ```*/
@@ -5098,7 +5301,11 @@ pub mod builder {
             String,
         >,
         published_to: Result<Option<::chrono::DateTime<::chrono::offset::Utc>>, String>,
+        report_number: Result<Option<types::ListInspectionsReportNumber>, String>,
         status: Result<Option<types::InspectionStatus>, String>,
+        updated_from: Result<Option<::chrono::DateTime<::chrono::offset::Utc>>, String>,
+        updated_to: Result<Option<::chrono::DateTime<::chrono::offset::Utc>>, String>,
+        vin: Result<Option<types::ListInspectionsVin>, String>,
     }
     impl<'a> ListInspections<'a> {
         pub fn new(client: &'a super::Client) -> Self {
@@ -5112,7 +5319,11 @@ pub mod builder {
                 organization_id: Ok(None),
                 published_from: Ok(None),
                 published_to: Ok(None),
+                report_number: Ok(None),
                 status: Ok(None),
+                updated_from: Ok(None),
+                updated_to: Ok(None),
+                vin: Ok(None),
             }
         }
         pub fn branch_id<V>(mut self, value: V) -> Self
@@ -5218,6 +5429,19 @@ pub mod builder {
                 });
             self
         }
+        pub fn report_number<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<types::ListInspectionsReportNumber>,
+        {
+            self.report_number = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `ListInspectionsReportNumber` for report_number failed"
+                        .to_string()
+                });
+            self
+        }
         pub fn status<V>(mut self, value: V) -> Self
         where
             V: std::convert::TryInto<types::InspectionStatus>,
@@ -5227,6 +5451,44 @@ pub mod builder {
                 .map(Some)
                 .map_err(|_| {
                     "conversion to `InspectionStatus` for status failed".to_string()
+                });
+            self
+        }
+        pub fn updated_from<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+        {
+            self.updated_from = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `:: chrono :: DateTime < :: chrono :: offset :: Utc >` for updated_from failed"
+                        .to_string()
+                });
+            self
+        }
+        pub fn updated_to<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::chrono::DateTime<::chrono::offset::Utc>>,
+        {
+            self.updated_to = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `:: chrono :: DateTime < :: chrono :: offset :: Utc >` for updated_to failed"
+                        .to_string()
+                });
+            self
+        }
+        pub fn vin<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<types::ListInspectionsVin>,
+        {
+            self.vin = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `ListInspectionsVin` for vin failed".to_string()
                 });
             self
         }
@@ -5244,7 +5506,11 @@ pub mod builder {
                 organization_id,
                 published_from,
                 published_to,
+                report_number,
                 status,
+                updated_from,
+                updated_to,
+                vin,
             } = self;
             let branch_id = branch_id.map_err(Error::InvalidRequest)?;
             let created_from = created_from.map_err(Error::InvalidRequest)?;
@@ -5254,7 +5520,11 @@ pub mod builder {
             let organization_id = organization_id.map_err(Error::InvalidRequest)?;
             let published_from = published_from.map_err(Error::InvalidRequest)?;
             let published_to = published_to.map_err(Error::InvalidRequest)?;
+            let report_number = report_number.map_err(Error::InvalidRequest)?;
             let status = status.map_err(Error::InvalidRequest)?;
+            let updated_from = updated_from.map_err(Error::InvalidRequest)?;
+            let updated_to = updated_to.map_err(Error::InvalidRequest)?;
+            let vin = vin.map_err(Error::InvalidRequest)?;
             let url = format!("{}/api/v1/partner/inspections", client.baseurl,);
             let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
             header_map
@@ -5294,7 +5564,15 @@ pub mod builder {
                 .query(
                     &progenitor_client::QueryParam::new("published_to", &published_to),
                 )
+                .query(
+                    &progenitor_client::QueryParam::new("report_number", &report_number),
+                )
                 .query(&progenitor_client::QueryParam::new("status", &status))
+                .query(
+                    &progenitor_client::QueryParam::new("updated_from", &updated_from),
+                )
+                .query(&progenitor_client::QueryParam::new("updated_to", &updated_to))
+                .query(&progenitor_client::QueryParam::new("vin", &vin))
                 .headers(header_map)
                 .build()?;
             let info = OperationInfo {
@@ -5373,12 +5651,14 @@ pub mod builder {
     pub struct GetInspection<'a> {
         client: &'a super::Client,
         id: Result<::std::string::String, String>,
+        if_none_match: Result<Option<::std::string::String>, String>,
     }
     impl<'a> GetInspection<'a> {
         pub fn new(client: &'a super::Client) -> Self {
             Self {
                 client: client,
                 id: Err("id was not initialized".to_string()),
+                if_none_match: Ok(None),
             }
         }
         pub fn id<V>(mut self, value: V) -> Self
@@ -5393,17 +5673,31 @@ pub mod builder {
                 });
             self
         }
+        pub fn if_none_match<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::std::string::String>,
+        {
+            self.if_none_match = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `:: std :: string :: String` for if_none_match failed"
+                        .to_string()
+                });
+            self
+        }
         ///Sends a `GET` request to `/api/v1/partner/inspections/{id}`
         pub async fn send(
             self,
         ) -> Result<ResponseValue<types::Inspection>, Error<types::Error>> {
-            let Self { client, id } = self;
+            let Self { client, id, if_none_match } = self;
             let id = id.map_err(Error::InvalidRequest)?;
+            let if_none_match = if_none_match.map_err(Error::InvalidRequest)?;
             let url = format!(
                 "{}/api/v1/partner/inspections/{}", client.baseurl, encode_path(& id
                 .to_string()),
             );
-            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
             header_map
                 .append(
                     ::reqwest::header::HeaderName::from_static("api-version"),
@@ -5411,6 +5705,9 @@ pub mod builder {
                         super::Client::api_version(),
                     ),
                 );
+            if let Some(value) = if_none_match {
+                header_map.append("If-None-Match", value.to_string().try_into()?);
+            }
             #[allow(unused_mut)]
             let mut request = client
                 .client
@@ -5504,12 +5801,14 @@ pub mod builder {
     pub struct GetInspectionForms<'a> {
         client: &'a super::Client,
         id: Result<::std::string::String, String>,
+        if_none_match: Result<Option<::std::string::String>, String>,
     }
     impl<'a> GetInspectionForms<'a> {
         pub fn new(client: &'a super::Client) -> Self {
             Self {
                 client: client,
                 id: Err("id was not initialized".to_string()),
+                if_none_match: Ok(None),
             }
         }
         pub fn id<V>(mut self, value: V) -> Self
@@ -5524,17 +5823,31 @@ pub mod builder {
                 });
             self
         }
+        pub fn if_none_match<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::std::string::String>,
+        {
+            self.if_none_match = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `:: std :: string :: String` for if_none_match failed"
+                        .to_string()
+                });
+            self
+        }
         ///Sends a `GET` request to `/api/v1/partner/inspections/{id}/forms`
         pub async fn send(
             self,
         ) -> Result<ResponseValue<types::InspectionForms>, Error<types::Error>> {
-            let Self { client, id } = self;
+            let Self { client, id, if_none_match } = self;
             let id = id.map_err(Error::InvalidRequest)?;
+            let if_none_match = if_none_match.map_err(Error::InvalidRequest)?;
             let url = format!(
                 "{}/api/v1/partner/inspections/{}/forms", client.baseurl, encode_path(&
                 id.to_string()),
             );
-            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
             header_map
                 .append(
                     ::reqwest::header::HeaderName::from_static("api-version"),
@@ -5542,6 +5855,9 @@ pub mod builder {
                         super::Client::api_version(),
                     ),
                 );
+            if let Some(value) = if_none_match {
+                header_map.append("If-None-Match", value.to_string().try_into()?);
+            }
             #[allow(unused_mut)]
             let mut request = client
                 .client
@@ -5766,12 +6082,14 @@ pub mod builder {
     pub struct GetInspectionPdf<'a> {
         client: &'a super::Client,
         id: Result<::std::string::String, String>,
+        if_none_match: Result<Option<::std::string::String>, String>,
     }
     impl<'a> GetInspectionPdf<'a> {
         pub fn new(client: &'a super::Client) -> Self {
             Self {
                 client: client,
                 id: Err("id was not initialized".to_string()),
+                if_none_match: Ok(None),
             }
         }
         pub fn id<V>(mut self, value: V) -> Self
@@ -5786,17 +6104,31 @@ pub mod builder {
                 });
             self
         }
+        pub fn if_none_match<V>(mut self, value: V) -> Self
+        where
+            V: std::convert::TryInto<::std::string::String>,
+        {
+            self.if_none_match = value
+                .try_into()
+                .map(Some)
+                .map_err(|_| {
+                    "conversion to `:: std :: string :: String` for if_none_match failed"
+                        .to_string()
+                });
+            self
+        }
         ///Sends a `GET` request to `/api/v1/partner/inspections/{id}/pdf`
         pub async fn send(
             self,
         ) -> Result<ResponseValue<ByteStream>, Error<types::Error>> {
-            let Self { client, id } = self;
+            let Self { client, id, if_none_match } = self;
             let id = id.map_err(Error::InvalidRequest)?;
+            let if_none_match = if_none_match.map_err(Error::InvalidRequest)?;
             let url = format!(
                 "{}/api/v1/partner/inspections/{}/pdf", client.baseurl, encode_path(& id
                 .to_string()),
             );
-            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
             header_map
                 .append(
                     ::reqwest::header::HeaderName::from_static("api-version"),
@@ -5804,6 +6136,9 @@ pub mod builder {
                         super::Client::api_version(),
                     ),
                 );
+            if let Some(value) = if_none_match {
+                header_map.append("If-None-Match", value.to_string().try_into()?);
+            }
             #[allow(unused_mut)]
             let mut request = client.client.get(url).headers(header_map).build()?;
             let info = OperationInfo {

@@ -73,14 +73,21 @@ pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
     }
 }
 
-/// Reads header parameters. A value that is no text is passed over, as Dropshot does.
+/// Reads header parameters, whatever the case of their names. A value that is no text is passed over, as Dropshot does; one
+/// that was sent in several lines is these, separated by commas (RFC 9110, 5.3).
 ///
 /// # Errors
 /// For each header that is missing or not what the document says.
 pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
-    let texts = request.headers.iter();
-    let texts = texts.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    parameters(texts.collect(), &[])
+    let mut sent: Vec<(&'static str, String)> = Vec::new();
+    for name in declared::<T>() {
+        let lines = request.headers.get_all(*name).iter();
+        let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+        if !lines.is_empty() {
+            sent.push((*name, lines.join(", ")));
+        }
+    }
+    parameters(sent.iter().map(|(name, text)| (*name, text.as_str())).collect(), &[])
 }
 
 /// Reads a JSON body; without a `Content-Type` it is taken for JSON.
@@ -263,6 +270,39 @@ fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec
     names.dedup();
     let missing = names.iter().map(|name| Fault::of_parameter(name, "is missing"));
     missing.collect()
+}
+
+/// The names of a struct's members, as the document has them.
+fn declared<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut names: &'static [&'static str] = &[];
+    // It gives nothing to read: all that comes of it is that the struct says what it would read.
+    let _ = T::deserialize(Names(&mut names));
+    names
+}
+
+struct Names<'n>(&'n mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Names<'_> {
+    type Error = TextError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, TextError> {
+        Err(serde::de::Error::custom("no struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, TextError> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
 }
 
 /// A parameter's text, read as whatever type it is wanted as.

@@ -183,3 +183,34 @@ fn further_faults_are_told_of_a_body_that_is_refused() {
     assert!(call::body_and::<Named>(&sent(b"{\"name\":\"a\"}"), never).is_ok());
     assert!(call::body_and::<Named>(&sent(b"{\"name\""), never).is_err());
 }
+
+#[test]
+fn headers_are_found_whatever_the_case_of_their_names() {
+    #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+    struct Conditions {
+        #[serde(rename = "If-None-Match")]
+        if_none_match: String,
+        #[serde(rename = "X-Retry-Count", default, deserialize_with = "retries")]
+        x_retry_count: Option<u8>,
+    }
+    fn retries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+        param::integer(deserializer, "X-Retry-Count", NumberRules::NONE).map(Some)
+    }
+    let mut request = Request::default();
+    for (name, value) in [("if-none-match", "\"a\""), ("x-retry-count", "2"), ("host", "pets")] {
+        request.headers.append(name, value.parse().unwrap());
+    }
+    request.headers.append("if-none-match", "\"b\"".parse().unwrap());
+    let not_text = header::HeaderValue::from_bytes(b"\xff").unwrap();
+    request.headers.append("if-none-match", not_text);
+    let expected = Conditions {
+        if_none_match: "\"a\", \"b\"".into(),
+        x_retry_count: Some(2),
+    };
+    assert_eq!(call::headers::<Conditions>(&request).unwrap(), expected);
+    request.headers.clear();
+    request.headers.insert("x-retry-count", "many".parse().unwrap());
+    let refused = said(call::headers::<Conditions>(&request).unwrap_err());
+    assert!(refused[0].starts_with("X-Retry-Count → "), "{refused:?}");
+    assert!(refused[1].starts_with("If-None-Match → "), "{refused:?}");
+}

@@ -2,7 +2,7 @@
 
 use dropshot::Body;
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 use super::{Answered, Arrived, Refused, pages};
 
@@ -10,6 +10,9 @@ use crate::context::Context;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::request_log::Reason;
+use crate::rules::byte_range::ByteRange;
+use crate::rules::etag::ETag;
+use crate::storage::{StorageError, StoredObject};
 
 /// The document as written.
 pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
@@ -66,7 +69,7 @@ async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, 
         "/openapi.yaml" => text("application/yaml", SPEC_YAML),
         "/openapi.json" => text("application/json", &context.spec_json),
         _ => match path.strip_prefix("/files/") {
-            Some(key) => file(context, key, request.uri.query().unwrap_or_default()).await?,
+            Some(key) => file(context, key, request).await?,
             None => context.pages.answer(path, &request.headers).ok_or_else(|| {
                 ApiError::not_found(
                     "there is nothing at this path; the API is under /api/v1/partner, its document at /openapi.yaml",
@@ -96,7 +99,9 @@ fn text(content_type: &'static str, text: &str) -> Response<Body> {
     response
 }
 
-async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body>, ApiError> {
+/// A linked file, whole or the part that `Range` asks for (REP-17).
+async fn file(context: &Context, key: &str, request: &Parts) -> Result<Response<Body>, ApiError> {
+    let query = request.uri.query().unwrap_or_default();
     // Forged, expired and missing are not told apart.
     let gone = || {
         ApiError::not_found("there is no such file, or its link has expired; ask the API for a new link")
@@ -117,13 +122,75 @@ async fn file(context: &Context, key: &str, query: &str) -> Result<Response<Body
             tracing::debug!(%error, "a file link was refused");
             gone()
         })?;
-    let object = context.storage.stream(key).await.map_err(|error| {
-        tracing::warn!(%error, "a linked file could not be read");
-        gone()
-    })?;
-    let content_type =
-        HeaderValue::from_str(&object.content_type).map_err(|_| ApiError::internal().because(Reason::StorageFailed))?;
-    let mut response = Response::new(object.into_body());
-    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    let sent = |name| request.headers.get(name).and_then(|value| value.to_str().ok());
+    // Of HEAD there is no part.
+    let mut part = sent(header::RANGE)
+        .filter(|_| request.method == Method::GET)
+        .and_then(ByteRange::parse);
+    let mut opened = match part {
+        Some(part) => context.storage.stream_part(key, part).await,
+        None => context.storage.stream(key).await,
+    };
+    // What the client has the beginning of may be another file by now: then it gets the whole.
+    if let (Some(_), Some(if_range)) = (part, sent(header::IF_RANGE))
+        && !opened
+            .as_ref()
+            .is_ok_and(|object| tag(object).is_some_and(|tag| tag.is_same(if_range)))
+    {
+        part = None;
+        opened = context.storage.stream(key).await;
+    }
+    let object = match opened {
+        Ok(object) => object,
+        Err(StorageError::Outside { size }) => return Ok(outside(size)),
+        Err(error) => {
+            tracing::warn!(%error, "a linked file could not be read");
+            return Err(gone());
+        }
+    };
+    let failed = |_| ApiError::internal().because(Reason::StorageFailed);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    let tag = tag(&object);
+    let is_known = tag
+        .as_ref()
+        .is_some_and(|tag| tag.is_known(sent(header::IF_NONE_MATCH)));
+    if let Some(tag) = tag {
+        headers.insert(header::ETAG, HeaderValue::from_str(&tag.into_header()).map_err(failed)?);
+    }
+    let mut response = Response::new(Body::empty());
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_str(&object.content_type).map_err(failed)?,
+        );
+        // Said, because the body of an answer to HEAD is not there to be counted.
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(object.content_length));
+        if part.is_some() {
+            let last = object.first + object.content_length.saturating_sub(1);
+            let bytes = format!("bytes {}-{last}/{}", object.first, object.size);
+            headers.insert(header::CONTENT_RANGE, HeaderValue::from_str(&bytes).map_err(failed)?);
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        }
+        *response.body_mut() = object.into_body();
+    }
+    *response.headers_mut() = headers;
     Ok(response)
+}
+
+/// The name of a file's content, if its store gives it one.
+fn tag(object: &StoredObject) -> Option<ETag> {
+    object.e_tag.as_deref().map(ETag::of_name)
+}
+
+/// 416, with the size that a client needs to ask anew.
+fn outside(size: u64) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
+        response.headers_mut().insert(header::CONTENT_RANGE, value);
+    }
+    response
 }

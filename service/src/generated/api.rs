@@ -4,6 +4,7 @@
 
 use codegen_runtime::JsonBody;
 use dropshot::EndpointTagPolicy;
+use dropshot::Header;
 use dropshot::Path;
 use dropshot::Query;
 use dropshot::RequestContext;
@@ -73,8 +74,12 @@ pub trait Api {
     /// (`limit` may change); any other use is 400 `invalid_request`. Reports that are created meanwhile never make a
     /// later page repeat or skip a report that was there when you began.
     ///
-    /// **Incremental sync.** Ask with `published_from` set to the time of the last sync, less an overlap of some
-    /// minutes, and treat what you already know as known.
+    /// **Incremental sync.** Ask with `updated_from` set to the time at which the last sync began, less an overlap of
+    /// ten minutes, and treat what you already know as known. With `updated_from` or `updated_to` the list is one of
+    /// changes: without `status` it has cancelled reports too, so that one sync learns of every later change, and its
+    /// order is that of the reports' own last changes, the oldest first. A report that changes while you follow the
+    /// pages comes to stand at their end. With `published_from` in its place you see new reports only, and nothing of
+    /// what becomes of them later.
     ///
     /// **Filters** combine: a report must pass all of them. Filters that name an organization or a branch that does
     /// not exist or is not open to the partner give an empty list, not an error. A `from` that is later than its `to`
@@ -102,6 +107,7 @@ pub trait Api {
     async fn get_inspection(
         rqctx: RequestContext<Self::Context>,
         path: Path<GetInspectionPath>,
+        headers: Header<GetInspectionHeaders>,
     ) -> Result<GetInspectionResponse, ApiError>;
     /// Read the forms of an inspection report
     ///
@@ -117,6 +123,7 @@ pub trait Api {
     async fn get_inspection_forms(
         rqctx: RequestContext<Self::Context>,
         path: Path<GetInspectionFormsPath>,
+        headers: Header<GetInspectionFormsHeaders>,
     ) -> Result<GetInspectionFormsResponse, ApiError>;
     /// Read the photos of an inspection report
     ///
@@ -155,6 +162,7 @@ pub trait Api {
     async fn get_inspection_pdf(
         rqctx: RequestContext<Self::Context>,
         path: Path<GetInspectionPdfPath>,
+        headers: Header<GetInspectionPdfHeaders>,
     ) -> Result<GetInspectionPdfResponse, ApiError>;
     /// Submit a package of test-line measurements
     ///

@@ -141,6 +141,7 @@ async fn get_inspection(
             context,
             caller,
             call::path(request)?,
+            call::headers(request)?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -155,6 +156,7 @@ async fn get_inspection_forms(
             context,
             caller,
             call::path(request)?,
+            call::headers(request)?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)
@@ -183,6 +185,7 @@ async fn get_inspection_pdf(
             context,
             caller,
             call::path(request)?,
+            call::headers(request)?,
         )
         .await?;
     response.to_result().map_err(ApiError::from)

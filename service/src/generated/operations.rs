@@ -193,6 +193,10 @@ pub static OPERATIONS: &[Operation] = &[
             "published_to",
             "created_from",
             "created_to",
+            "updated_from",
+            "updated_to",
+            "report_number",
+            "vin",
             "cursor",
             "limit",
         ],
@@ -245,7 +249,7 @@ pub static OPERATIONS: &[Operation] = &[
         path: "/api/v1/partner/inspections/{id}",
         query_parameters: &[],
         has_body: false,
-        successes: &[200u16],
+        successes: &[200u16, 304u16],
         errors: &[
             (400u16, &[ErrorCode::InvalidRequest]),
             (
@@ -294,7 +298,7 @@ pub static OPERATIONS: &[Operation] = &[
         path: "/api/v1/partner/inspections/{id}/forms",
         query_parameters: &[],
         has_body: false,
-        successes: &[200u16],
+        successes: &[200u16, 304u16],
         errors: &[
             (400u16, &[ErrorCode::InvalidRequest]),
             (
@@ -392,7 +396,7 @@ pub static OPERATIONS: &[Operation] = &[
         path: "/api/v1/partner/inspections/{id}/pdf",
         query_parameters: &[],
         has_body: false,
-        successes: &[200u16],
+        successes: &[200u16, 304u16],
         errors: &[
             (400u16, &[ErrorCode::InvalidRequest]),
             (

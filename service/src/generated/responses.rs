@@ -140,20 +140,38 @@ impl HttpResponse for ListInspectionsResponse {
 /// What `get_inspection` answers on success.
 pub enum GetInspectionResponse {
     /// 200: The report.
-    Ok(Inspection),
+    Ok {
+        /// The body.
+        body: Inspection,
+        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        e_tag: String,
+    },
+    /// 304: The answer is still the one whose `ETag` was sent in `If-None-Match`. There is no body.
+    Status304 {
+        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        e_tag: String,
+    },
 }
 impl HttpResponse for GetInspectionResponse {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         match self {
-            GetInspectionResponse::Ok(body) => {
-                response::json(http::StatusCode::OK, &body, &[])
+            GetInspectionResponse::Ok { body, e_tag } => {
+                response::json(http::StatusCode::OK, &body, &[("etag", Some(e_tag))])
+            }
+            GetInspectionResponse::Status304 { e_tag } => {
+                response::bytes(
+                    http::StatusCode::from_u16(304u16).unwrap_or(http::StatusCode::OK),
+                    None,
+                    Body::empty(),
+                    &[("etag", Some(e_tag))],
+                )
             }
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.\"}},\"required\":[\"X-Request-Id\",\"ETag\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -162,26 +180,47 @@ impl HttpResponse for GetInspectionResponse {
     fn status_code(&self) -> http::StatusCode {
         match self {
             GetInspectionResponse::Ok { .. } => http::StatusCode::OK,
+            GetInspectionResponse::Status304 { .. } => {
+                http::StatusCode::from_u16(304u16).unwrap_or(http::StatusCode::OK)
+            }
         }
     }
 }
 /// What `get_inspection_forms` answers on success.
 pub enum GetInspectionFormsResponse {
     /// 200: The forms. The array may be empty.
-    Ok(InspectionForms),
+    Ok {
+        /// The body.
+        body: InspectionForms,
+        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        e_tag: String,
+    },
+    /// 304: The answer is still the one whose `ETag` was sent in `If-None-Match`. There is no body.
+    Status304 {
+        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        e_tag: String,
+    },
 }
 impl HttpResponse for GetInspectionFormsResponse {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         match self {
-            GetInspectionFormsResponse::Ok(body) => {
-                response::json(http::StatusCode::OK, &body, &[])
+            GetInspectionFormsResponse::Ok { body, e_tag } => {
+                response::json(http::StatusCode::OK, &body, &[("etag", Some(e_tag))])
+            }
+            GetInspectionFormsResponse::Status304 { e_tag } => {
+                response::bytes(
+                    http::StatusCode::from_u16(304u16).unwrap_or(http::StatusCode::OK),
+                    None,
+                    Body::empty(),
+                    &[("etag", Some(e_tag))],
+                )
             }
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.\"}},\"required\":[\"X-Request-Id\",\"ETag\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -194,6 +233,9 @@ impl HttpResponse for GetInspectionFormsResponse {
     fn status_code(&self) -> http::StatusCode {
         match self {
             GetInspectionFormsResponse::Ok { .. } => http::StatusCode::OK,
+            GetInspectionFormsResponse::Status304 { .. } => {
+                http::StatusCode::from_u16(304u16).unwrap_or(http::StatusCode::OK)
+            }
         }
     }
 }
@@ -232,20 +274,48 @@ impl HttpResponse for GetInspectionPhotosResponse {
 /// What `get_inspection_pdf` answers on success.
 pub enum GetInspectionPdfResponse {
     /// 200: The bytes of the PDF file.
-    Ok(Body),
+    Ok {
+        /// The body.
+        body: Body,
+        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        e_tag: String,
+        /// Header `Content-Disposition`: What to call the file, after the report's number.
+        content_disposition: String,
+    },
+    /// 304: The answer is still the one whose `ETag` was sent in `If-None-Match`. There is no body.
+    Status304 {
+        /// Header `ETag`: Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.
+        e_tag: String,
+    },
 }
 impl HttpResponse for GetInspectionPdfResponse {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         match self {
-            GetInspectionPdfResponse::Ok(body) => {
-                response::bytes(http::StatusCode::OK, Some("application/pdf"), body, &[])
+            GetInspectionPdfResponse::Ok { body, e_tag, content_disposition } => {
+                response::bytes(
+                    http::StatusCode::OK,
+                    Some("application/pdf"),
+                    body,
+                    &[
+                        ("etag", Some(e_tag)),
+                        ("content-disposition", Some(content_disposition)),
+                    ],
+                )
+            }
+            GetInspectionPdfResponse::Status304 { e_tag } => {
+                response::bytes(
+                    http::StatusCode::from_u16(304u16).unwrap_or(http::StatusCode::OK),
+                    None,
+                    Body::empty(),
+                    &[("etag", Some(e_tag))],
+                )
             }
         }
     }
     fn response_metadata() -> ApiEndpointResponse {
         enum Headers_ {}
         impl response::DeclaredHeaders for Headers_ {
-            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"}},\"required\":[\"X-Request-Id\"]}";
+            const SCHEMA: &'static str = "{\"type\":\"object\",\"properties\":{\"X-Request-Id\":{\"type\":\"string\",\"description\":\"Id of this request, on every response. The same value is `error.request_id` in an error's body. Log it, and\\nquote it in support requests.\"},\"RateLimit-Policy\":{\"type\":\"string\",\"description\":\"The key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `q` requests in a window of `w`\\nseconds. On every response to an authenticated request.\"},\"RateLimit\":{\"type\":\"string\",\"description\":\"What is left of the key's limit, as in the IETF draft \\\"RateLimit header fields for HTTP\\\": `r` requests, and a\\nnew window in `t` seconds. On every response to an authenticated request.\"},\"ETag\":{\"type\":\"string\",\"description\":\"Names these very bytes: it changes when they do. Send it in `If-None-Match` to be told whether they still hold.\"},\"Content-Disposition\":{\"type\":\"string\",\"description\":\"What to call the file, after the report's number.\"}},\"required\":[\"X-Request-Id\",\"ETag\",\"Content-Disposition\"]}";
         }
         response::with_headers::<
             Headers_,
@@ -254,6 +324,9 @@ impl HttpResponse for GetInspectionPdfResponse {
     fn status_code(&self) -> http::StatusCode {
         match self {
             GetInspectionPdfResponse::Ok { .. } => http::StatusCode::OK,
+            GetInspectionPdfResponse::Status304 { .. } => {
+                http::StatusCode::from_u16(304u16).unwrap_or(http::StatusCode::OK)
+            }
         }
     }
 }

@@ -331,6 +331,11 @@ pub struct InspectionListItem {
     pub published_at: DateTime<Utc>,
     /// When the report was begun, in UTC. The list's order follows it.
     pub created_at: DateTime<Utc>,
+    /// When something of the report last changed, in UTC: its status, prices, texts, vehicle, forms, photos or PDF,
+    /// or what all reports of the organization show, as its `pii_mode`. It may be later than what you see changed,
+    /// and is never earlier. What `updated_from` and `updated_to` compare with. Reports from before version 1.3.0
+    /// have at least the time of its introduction.
+    pub updated_at: DateTime<Utc>,
 }
 impl JsonSchema for InspectionListItem {
     fn schema_name() -> String {
@@ -340,7 +345,7 @@ impl JsonSchema for InspectionListItem {
         schema::register::<InspectionStatus>(generator);
         schema::register::<Vehicle>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An inspection report in a list.\",\"required\":[\"id\",\"report_number\",\"organization_id\",\"branch_id\",\"status\",\"package_name\",\"overall_score\",\"final_price_try\",\"vehicle\",\"published_at\",\"created_at\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization that made the report.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the branch that made the report.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package_name\":{\"type\":\"string\",\"description\":\"Name of the inspection package that the customer bought.\",\"example\":\"Tam Ekspertiz\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"final_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"What the customer paid, after discount, in Turkish lira, with two decimals.\",\"example\":\"2250.00\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the report was published, in UTC. What `published_from` and `published_to` compare with.\",\"example\":\"2026-06-15T09:30:00Z\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the report was begun, in UTC. The list's order follows it.\",\"example\":\"2026-06-15T08:05:12Z\"}}}",
+            "{\"type\":\"object\",\"description\":\"An inspection report in a list.\",\"required\":[\"id\",\"report_number\",\"organization_id\",\"branch_id\",\"status\",\"package_name\",\"overall_score\",\"final_price_try\",\"vehicle\",\"published_at\",\"created_at\",\"updated_at\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the organization that made the report.\",\"example\":\"01974d1a-7c00-7a01-8c11-0a1b2c3d4e5f\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the branch that made the report.\",\"example\":\"01974d1b-0a80-7c44-b0f2-1c2d3e4f5a6b\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package_name\":{\"type\":\"string\",\"description\":\"Name of the inspection package that the customer bought.\",\"example\":\"Tam Ekspertiz\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"final_price_try\":{\"type\":\"string\",\"format\":\"decimal\",\"pattern\":\"^-?[0-9]+\\\\.[0-9]{2}$\",\"x-decimal-places\":2,\"description\":\"What the customer paid, after discount, in Turkish lira, with two decimals.\",\"example\":\"2250.00\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"published_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the report was published, in UTC. What `published_from` and `published_to` compare with.\",\"example\":\"2026-06-15T09:30:00.482913Z\"},\"created_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the report was begun, in UTC. The list's order follows it.\",\"example\":\"2026-06-15T08:05:12.730164Z\"},\"updated_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When something of the report last changed, in UTC: its status, prices, texts, vehicle, forms, photos or PDF,\\nor what all reports of the organization show, as its `pii_mode`. It may be later than what you see changed,\\nand is never earlier. What `updated_from` and `updated_to` compare with. Reports from before version 1.3.0\\nhave at least the time of its introduction.\\n\",\"example\":\"2026-06-16T07:41:55.018352Z\"}}}",
         )
     }
 }
@@ -402,6 +407,8 @@ pub struct Inspection {
     pub recommendation: String,
     /// Overall score of the vehicle in points, from 0 (worst) to 100 (best).
     pub overall_score: i32,
+    /// When something of the report, its forms, photos or PDF last changed, in UTC, as in the list.
+    pub updated_at: DateTime<Utc>,
     pub links: Links,
 }
 impl JsonSchema for Inspection {
@@ -418,7 +425,7 @@ impl JsonSchema for Inspection {
         schema::register::<Snapshot>(generator);
         schema::register::<Links>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"An inspection report.\",\"required\":[\"id\",\"report_number\",\"organization\",\"branch\",\"status\",\"package\",\"pricing\",\"vehicle\",\"snapshot\",\"summary\",\"recommendation\",\"overall_score\",\"links\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization\":{\"$ref\":\"#/components/schemas/OrganizationRef\"},\"branch\":{\"$ref\":\"#/components/schemas/BranchRef\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package\":{\"$ref\":\"#/components/schemas/Package\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"snapshot\":{\"$ref\":\"#/components/schemas/Snapshot\"},\"summary\":{\"type\":\"string\",\"description\":\"The inspector's overall words; may be empty. National ids and telephone numbers are replaced by `[removed]`\\nwhen `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Araç genel olarak bakımlı. Sağ arka çamurluk boyalı.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"What the inspector recommends; may be empty. Scrubbed like `summary`.\",\"example\":\"Ön fren diskleri 5.000 km içinde değiştirilmeli.\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"links\":{\"$ref\":\"#/components/schemas/Links\"}}}",
+            "{\"type\":\"object\",\"description\":\"An inspection report.\",\"required\":[\"id\",\"report_number\",\"organization\",\"branch\",\"status\",\"package\",\"pricing\",\"vehicle\",\"snapshot\",\"summary\",\"recommendation\",\"overall_score\",\"updated_at\",\"links\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"Id of the inspection.\",\"example\":\"0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f\"},\"report_number\":{\"type\":\"string\",\"description\":\"Number of the report, as printed on it.\",\"example\":\"ANK-2026-000482\"},\"organization\":{\"$ref\":\"#/components/schemas/OrganizationRef\"},\"branch\":{\"$ref\":\"#/components/schemas/BranchRef\"},\"status\":{\"$ref\":\"#/components/schemas/InspectionStatus\"},\"package\":{\"$ref\":\"#/components/schemas/Package\"},\"pricing\":{\"$ref\":\"#/components/schemas/Pricing\"},\"vehicle\":{\"$ref\":\"#/components/schemas/Vehicle\"},\"snapshot\":{\"$ref\":\"#/components/schemas/Snapshot\"},\"summary\":{\"type\":\"string\",\"description\":\"The inspector's overall words; may be empty. National ids and telephone numbers are replaced by `[removed]`\\nwhen `pii_mode` is `NONE` or `MASKED`.\\n\",\"example\":\"Araç genel olarak bakımlı. Sağ arka çamurluk boyalı.\"},\"recommendation\":{\"type\":\"string\",\"description\":\"What the inspector recommends; may be empty. Scrubbed like `summary`.\",\"example\":\"Ön fren diskleri 5.000 km içinde değiştirilmeli.\"},\"overall_score\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":100,\"description\":\"Overall score of the vehicle in points, from 0 (worst) to 100 (best).\",\"example\":84},\"updated_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When something of the report, its forms, photos or PDF last changed, in UTC, as in the list.\",\"example\":\"2026-06-16T07:41:55.018352Z\"},\"links\":{\"$ref\":\"#/components/schemas/Links\"}}}",
         )
     }
 }
@@ -1141,7 +1148,7 @@ pub struct ListInspectionsQuery {
     #[serde(default)]
     pub branch_id: Option<String>,
     /// Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`
-    /// ones are listed only when asked for.
+    /// ones are listed only when asked for, by this or by asking for changes (`updated_from`, `updated_to`).
     #[serde(deserialize_with = "list_inspections_query_reading::status")]
     #[serde(default)]
     pub status: Option<InspectionStatus>,
@@ -1162,6 +1169,27 @@ pub struct ListInspectionsQuery {
     #[serde(deserialize_with = "list_inspections_query_reading::created_to")]
     #[serde(default)]
     pub created_to: Option<DateTime<Utc>>,
+    /// Only reports whose `updated_at` is at or after this time, cancelled ones among them, in the order of their
+    /// changes: see "Incremental sync" above. RFC 3339 with an offset; write a plus as `%2B`.
+    #[serde(deserialize_with = "list_inspections_query_reading::updated_from")]
+    #[serde(default)]
+    pub updated_from: Option<DateTime<Utc>>,
+    /// Only reports whose `updated_at` is at or before this time, cancelled ones among them, in the order of their
+    /// changes. RFC 3339 with an offset; write a plus as `%2B`.
+    #[serde(deserialize_with = "list_inspections_query_reading::updated_to")]
+    #[serde(default)]
+    pub updated_to: Option<DateTime<Utc>>,
+    /// Only the report with this number. The whole number must match exactly, letter case included. 1 to 64
+    /// characters, none of them a control character.
+    #[serde(deserialize_with = "list_inspections_query_reading::report_number")]
+    #[serde(default)]
+    pub report_number: Option<String>,
+    /// Only reports of the vehicle with this identification number, of the organizations that show it (`pii_mode`
+    /// `FULL`): of the others none is found, whatever the number. The whole number must match exactly, letter case
+    /// included. 1 to 32 characters, none of them a control character.
+    #[serde(deserialize_with = "list_inspections_query_reading::vin")]
+    #[serde(default)]
+    pub vin: Option<String>,
     /// `page.next_cursor` of the previous answer, unchanged. Leave it out for the first page. An empty, altered or
     /// foreign cursor is 400 `invalid_request`.
     #[serde(deserialize_with = "list_inspections_query_reading::cursor")]
@@ -1215,6 +1243,52 @@ mod list_inspections_query_reading {
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
         param::date_time(deserializer, "created_to").map(Some)
     }
+    pub(super) fn updated_from<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<DateTime<Utc>>, D::Error> {
+        param::date_time(deserializer, "updated_from").map(Some)
+    }
+    pub(super) fn updated_to<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<DateTime<Utc>>, D::Error> {
+        param::date_time(deserializer, "updated_to").map(Some)
+    }
+    pub(super) fn report_number<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        {
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            param::string(
+                deserializer,
+                "report_number",
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(64usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
+        }
+            .map(Some)
+    }
+    pub(super) fn vin<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        {
+            static PATTERN: Pattern = Pattern::new("^[^\\x00-\\x1F\\x7F]*$");
+            param::string(
+                deserializer,
+                "vin",
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(32usize),
+                    pattern: Some(&PATTERN),
+                    ..StringRules::NONE
+                },
+            )
+        }
+            .map(Some)
+    }
     pub(super) fn cursor<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<String>, D::Error> {
@@ -1253,7 +1327,7 @@ impl JsonSchema for ListInspectionsQuery {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<InspectionStatus>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"properties\":{\"organization_id\":{\"type\":\"string\",\"description\":\"Only reports of this organization. An id that is unknown or not open to the partner, and any text that is\\nno id, gives an empty list.\"},\"branch_id\":{\"type\":\"string\",\"description\":\"Only reports of this branch. An id that is unknown or not open to the partner, and any text that is no id,\\ngives an empty list.\"},\"status\":{\"allOf\":[{\"$ref\":\"#/components/schemas/InspectionStatus\"}],\"description\":\"Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`\\nones are listed only when asked for.\"},\"published_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or after this time. RFC 3339 with an offset; write a plus as `%2B`, because a\\nliteral `+` in a query is a space.\"},\"published_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or after this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"cursor\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1024,\"description\":\"`page.next_cursor` of the previous answer, unchanged. Leave it out for the first page. An empty, altered or\\nforeign cursor is 400 `invalid_request`.\"},\"limit\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1,\"maximum\":100,\"default\":25,\"description\":\"How many reports a page has at most.\"}},\"required\":[]}",
+            "{\"type\":\"object\",\"properties\":{\"organization_id\":{\"type\":\"string\",\"description\":\"Only reports of this organization. An id that is unknown or not open to the partner, and any text that is\\nno id, gives an empty list.\"},\"branch_id\":{\"type\":\"string\",\"description\":\"Only reports of this branch. An id that is unknown or not open to the partner, and any text that is no id,\\ngives an empty list.\"},\"status\":{\"allOf\":[{\"$ref\":\"#/components/schemas/InspectionStatus\"}],\"description\":\"Only reports in this one status. Without it, `published` and `archived` reports are listed; `cancelled`\\nones are listed only when asked for, by this or by asking for changes (`updated_from`, `updated_to`).\"},\"published_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or after this time. RFC 3339 with an offset; write a plus as `%2B`, because a\\nliteral `+` in a query is a space.\"},\"published_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports published at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or after this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"created_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports created at or before this time. RFC 3339 with an offset; write a plus as `%2B`.\"},\"updated_from\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports whose `updated_at` is at or after this time, cancelled ones among them, in the order of their\\nchanges: see \\\"Incremental sync\\\" above. RFC 3339 with an offset; write a plus as `%2B`.\"},\"updated_to\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"Only reports whose `updated_at` is at or before this time, cancelled ones among them, in the order of their\\nchanges. RFC 3339 with an offset; write a plus as `%2B`.\"},\"report_number\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only the report with this number. The whole number must match exactly, letter case included. 1 to 64\\ncharacters, none of them a control character.\"},\"vin\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Only reports of the vehicle with this identification number, of the organizations that show it (`pii_mode`\\n`FULL`): of the others none is found, whatever the number. The whole number must match exactly, letter case\\nincluded. 1 to 32 characters, none of them a control character.\"},\"cursor\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1024,\"description\":\"`page.next_cursor` of the previous answer, unchanged. Leave it out for the first page. An empty, altered or\\nforeign cursor is 400 `invalid_request`.\"},\"limit\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1,\"maximum\":100,\"default\":25,\"description\":\"How many reports a page has at most.\"}},\"required\":[]}",
         )
     }
 }
@@ -1282,6 +1356,34 @@ impl JsonSchema for GetInspectionPath {
         )
     }
 }
+/// The header parameters of `get_inspection`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct GetInspectionHeaders {
+    /// The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
+    /// them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+    #[serde(rename = "If-None-Match")]
+    #[serde(deserialize_with = "get_inspection_headers_reading::if_none_match")]
+    #[serde(default)]
+    pub if_none_match: Option<String>,
+}
+mod get_inspection_headers_reading {
+    use super::*;
+    pub(super) fn if_none_match<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        param::string(deserializer, "If-None-Match", StringRules::NONE).map(Some)
+    }
+}
+impl JsonSchema for GetInspectionHeaders {
+    fn schema_name() -> String {
+        "GetInspectionHeaders".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of\\nthem, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.\"}},\"required\":[]}",
+        )
+    }
+}
 /// The path parameters of `get_inspection_forms`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct GetInspectionFormsPath {
@@ -1304,6 +1406,34 @@ impl JsonSchema for GetInspectionFormsPath {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
             "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"Id of the inspection. Any text that is no such id is not found (404).\"}},\"required\":[\"id\"]}",
+        )
+    }
+}
+/// The header parameters of `get_inspection_forms`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct GetInspectionFormsHeaders {
+    /// The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
+    /// them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+    #[serde(rename = "If-None-Match")]
+    #[serde(deserialize_with = "get_inspection_forms_headers_reading::if_none_match")]
+    #[serde(default)]
+    pub if_none_match: Option<String>,
+}
+mod get_inspection_forms_headers_reading {
+    use super::*;
+    pub(super) fn if_none_match<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        param::string(deserializer, "If-None-Match", StringRules::NONE).map(Some)
+    }
+}
+impl JsonSchema for GetInspectionFormsHeaders {
+    fn schema_name() -> String {
+        "GetInspectionFormsHeaders".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of\\nthem, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.\"}},\"required\":[]}",
         )
     }
 }
@@ -1354,6 +1484,34 @@ impl JsonSchema for GetInspectionPdfPath {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
             "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"Id of the inspection. Any text that is no such id is not found (404).\"}},\"required\":[\"id\"]}",
+        )
+    }
+}
+/// The header parameters of `get_inspection_pdf`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct GetInspectionPdfHeaders {
+    /// The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of
+    /// them, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.
+    #[serde(rename = "If-None-Match")]
+    #[serde(deserialize_with = "get_inspection_pdf_headers_reading::if_none_match")]
+    #[serde(default)]
+    pub if_none_match: Option<String>,
+}
+mod get_inspection_pdf_headers_reading {
+    use super::*;
+    pub(super) fn if_none_match<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        param::string(deserializer, "If-None-Match", StringRules::NONE).map(Some)
+    }
+}
+impl JsonSchema for GetInspectionPdfHeaders {
+    fn schema_name() -> String {
+        "GetInspectionPdfHeaders".to_string()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::embedded(
+            "{\"type\":\"object\",\"properties\":{\"If-None-Match\":{\"type\":\"string\",\"description\":\"The `ETag` of an answer that you have kept, or several, separated by commas. Where the answer would be one of\\nthem, it is 304 without a body. Such a request counts like any other. What is none of ours matches nothing.\"}},\"required\":[]}",
         )
     }
 }

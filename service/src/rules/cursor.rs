@@ -1,7 +1,7 @@
 //! The cursor of the list: where the next page begins, sealed for the partner and the filters it was made for.
 //!
-//! A cursor is base64url without padding of 24 bytes of position (microseconds since 1970 of `created_at`, signed and
-//! big-endian, then the 16 bytes of the id) and 32 bytes of HMAC-SHA256 over a label, the partner's id, a digest of the
+//! A cursor is base64url without padding of 24 bytes of position (microseconds since 1970 of the time that the list is ordered
+//! by, signed and big-endian, then the 16 bytes of the id) and 32 bytes of HMAC-SHA256 over a label, the partner's id, a digest of the
 //! filters and the position. Nothing in it is secret; it cannot be made or altered by others, nor moved to another
 //! partner or to other filters. The page's size is not sealed in: it may change from page to page.
 
@@ -23,9 +23,9 @@ const SEAL: usize = 32;
 /// The row after which the next page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Its `created_at`, to the microsecond.
-    pub created_at: DateTime<Utc>,
-    /// Its id, which decides between rows of one `created_at`.
+    /// The time that the list is ordered by, to the microsecond: `created_at`, or in a list of changes that of its last one.
+    pub time: DateTime<Utc>,
+    /// Its id, which decides between rows of one time.
     pub id: Uuid,
 }
 
@@ -80,7 +80,7 @@ impl CursorSealer {
     /// The cursor of `position` in the list of `partner` under `filters`.
     pub fn seal(&self, partner: Uuid, filters: FilterDigest, position: Position) -> String {
         let mut bytes = Vec::with_capacity(POSITION + SEAL);
-        bytes.extend_from_slice(&position.created_at.timestamp_micros().to_be_bytes());
+        bytes.extend_from_slice(&position.time.timestamp_micros().to_be_bytes());
         bytes.extend_from_slice(position.id.as_bytes());
         let seal = over(&self.mac, partner, filters, &bytes).finalize().into_bytes();
         bytes.extend_from_slice(&seal);
@@ -102,7 +102,7 @@ impl CursorSealer {
         let (micros, id) = position.split_at(8);
         let micros = i64::from_be_bytes(micros.try_into().map_err(|_| InvalidCursor)?);
         Ok(Position {
-            created_at: DateTime::from_timestamp_micros(micros).ok_or(InvalidCursor)?,
+            time: DateTime::from_timestamp_micros(micros).ok_or(InvalidCursor)?,
             id: Uuid::from_slice(id).map_err(|_| InvalidCursor)?,
         })
     }
@@ -134,7 +134,7 @@ mod tests {
 
     fn position() -> Position {
         Position {
-            created_at: DateTime::from_timestamp_micros(1_780_000_000_123_456).unwrap(),
+            time: DateTime::from_timestamp_micros(1_780_000_000_123_456).unwrap(),
             id: Uuid::from_u128(0x0197_0000_0000_7000_8000_0000_0000_0001),
         }
     }
@@ -254,7 +254,7 @@ mod tests {
         #[test]
         fn every_position_makes_the_round_trip(micros in -62_000_000_000_000_000_i64..253_000_000_000_000_000, id: u128) {
             let position = Position {
-                created_at: DateTime::from_timestamp_micros(micros).unwrap(),
+                time: DateTime::from_timestamp_micros(micros).unwrap(),
                 id: Uuid::from_u128(id),
             };
             let cursor = sealer().seal(PARTNER, filters(Some("archived")), position);

@@ -1,8 +1,10 @@
 //! Rules of the contract as pure functions: no I/O, tested over their whole tables.
 
 pub mod branch_code;
+pub mod byte_range;
 pub mod cursor;
 pub mod dyno;
+pub mod etag;
 pub mod fold;
 pub mod id;
 pub mod newer;

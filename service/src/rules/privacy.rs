@@ -28,6 +28,10 @@ pub enum PiiMode {
 column! { PiiMode { None = "NONE", Masked = "MASKED", Full = "FULL" } }
 
 impl PiiMode {
+    /// The modes that show VINs whole: reports may be looked for by VIN in these alone, or the answer would tell what the
+    /// others hide (PII-4).
+    pub const SHOWING_VINS: &'static [Self] = &[Self::Full];
+
     /// `plate_masked` for a stored plate (normalised: upper case, no spaces).
     ///
     /// `NONE` hides it, `MASKED` leaves the province code and the last two digits (`34***23`), `FULL` spaces it
@@ -108,6 +112,8 @@ mod tests {
             assert_eq!(mode.plate(&plate_of("34ABC123")), plate_masked, "{mode:?}");
             assert_eq!(mode.vin(&number(vin)), vin_masked, "{mode:?}");
             assert_eq!(mode.text(text.to_owned().into()), shown, "{mode:?}");
+            let is_shown = mode.vin(&number(vin)) == vin;
+            assert_eq!(PiiMode::SHOWING_VINS.contains(&mode), is_shown, "{mode:?}");
         }
     }
 

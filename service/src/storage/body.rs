@@ -68,6 +68,9 @@ mod tests {
         let stream = futures::stream::iter(parts).boxed();
         let object = StoredObject {
             content_length,
+            first: 0,
+            size: content_length,
+            e_tag: None,
             content_type: "application/pdf".to_owned(),
             stream,
         };

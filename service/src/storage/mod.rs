@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::{
-    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutOptions, PutPayload,
+    Attribute, Attributes, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutOptions, PutPayload,
     aws::AmazonS3,
     local::LocalFileSystem,
     signer::{Method, Signer},
@@ -23,6 +23,7 @@ pub use key::{content_type, is_key};
 pub use links::LinkError;
 pub use s3::S3Settings;
 
+use crate::rules::byte_range::ByteRange;
 use crate::secrets::Derived;
 use links::LinkSigner;
 
@@ -38,6 +39,12 @@ pub enum StorageError {
     /// There is no such object.
     #[error("no object has the key {0}")]
     NotFound(String),
+    /// The object has none of the bytes that were asked for.
+    #[error("the object has {size} bytes, and none of those asked for")]
+    Outside {
+        /// How many it has.
+        size: u64,
+    },
     /// The content type is not the one that the key's ending stands for.
     #[error("an object {key} has the content type {expected}, not {given}")]
     ContentType {
@@ -74,10 +81,16 @@ pub struct PresignedUrl {
     pub expires_at: DateTime<Utc>,
 }
 
-/// An object being read.
+/// An object being read, or a part of it.
 pub struct StoredObject {
-    /// Its size in bytes.
+    /// How many bytes are read.
     pub content_length: u64,
+    /// The first of them, counted from 0.
+    pub first: u64,
+    /// How many bytes the object has.
+    pub size: u64,
+    /// What the store calls this content of the object.
+    pub e_tag: Option<String>,
     /// Its media type.
     pub content_type: String,
     /// Its bytes, read as they are asked for.
@@ -194,9 +207,42 @@ impl Storage {
     /// # Errors
     /// There is none, or the store failed.
     pub async fn stream(&self, key: &str) -> Result<StoredObject, StorageError> {
-        let found = self.store().get(&key::check(key)?).await?;
+        self.open(key, None).await
+    }
+
+    /// Opens a part of an object for reading.
+    ///
+    /// # Errors
+    /// There is no object, it has none of these bytes, or the store failed.
+    pub async fn stream_part(&self, key: &str, part: ByteRange) -> Result<StoredObject, StorageError> {
+        let asked = match part {
+            ByteRange::From(first) => GetRange::Offset(first),
+            ByteRange::Within(first, last) => GetRange::Bounded(first..last.saturating_add(1)),
+            ByteRange::Last(count) => GetRange::Suffix(count),
+        };
+        let failed = match self.open(key, Some(asked)).await {
+            Err(StorageError::Store(error)) => error,
+            outcome => return outcome,
+        };
+        // A store refuses what lies outside in words of its own.
+        let size = self.store().head(&key::check(key)?).await?.size;
+        match part.of(size) {
+            None => Err(StorageError::Outside { size }),
+            Some(_) => Err(StorageError::Store(failed)),
+        }
+    }
+
+    async fn open(&self, key: &str, range: Option<GetRange>) -> Result<StoredObject, StorageError> {
+        let options = GetOptions {
+            range,
+            ..GetOptions::default()
+        };
+        let found = self.store().get_opts(&key::check(key)?, options).await?;
         Ok(StoredObject {
-            content_length: found.meta.size,
+            content_length: found.range.end - found.range.start,
+            first: found.range.start,
+            size: found.meta.size,
+            e_tag: found.meta.e_tag.clone(),
             content_type: key::content_type(key).to_owned(),
             stream: found.into_stream().map_err(StorageError::from).boxed(),
         })

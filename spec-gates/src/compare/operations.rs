@@ -80,9 +80,15 @@ impl Comparison {
                 self.breaking(working.below("x-required-scope"), what);
             }
         }
-        self.parameters(&parameters(was), &parameters(is));
+        let (released, now) = (parameters(was), parameters(is));
+        self.parameters(&released, &now);
         self.request_body(base, working);
-        self.responses(base, working);
+        let is_new = |name: &&str| {
+            let slot = ("header".to_owned(), (*name).to_owned());
+            now.contains_key(&slot) && !released.contains_key(&slot)
+        };
+        let is_newly_conditional = ["if-none-match", "if-modified-since"].iter().any(|name| is_new(name));
+        self.responses(base, working, is_newly_conditional);
     }
 
     fn parameters(&mut self, released: &BTreeMap<Slot, Node<'_>>, now: &BTreeMap<Slot, Node<'_>>) {

@@ -5,7 +5,8 @@ use crate::Severity;
 use crate::document::{Node, Pair, pairs, strings};
 
 impl Comparison {
-    pub(super) fn responses(&mut self, base: &Node<'_>, working: &Node<'_>) {
+    /// `is_newly_conditional`: requests may now carry a condition, which nobody's did before.
+    pub(super) fn responses(&mut self, base: &Node<'_>, working: &Node<'_>, is_newly_conditional: bool) {
         let (base, working) = (base.get("responses"), working.get("responses"));
         for Pair {
             name: status,
@@ -21,6 +22,10 @@ impl Comparison {
                 // Clients tell errors apart by class and code, and treat a code they do not know by its status.
                 (None, Some(_)) if status.starts_with(['4', '5']) => {
                     self.addition(place, format!("the error status {status} was added"));
+                }
+                // It answers a condition alone.
+                (None, Some(_)) if status == "304" && is_newly_conditional => {
+                    self.addition(place, "the status 304 was added, for requests with a condition");
                 }
                 (None, Some(_)) => {
                     self.breaking(

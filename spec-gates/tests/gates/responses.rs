@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use spec_gates::Severity::{Addition, Breaking, Wording};
+use spec_gates::compare;
 
 use crate::contracts::{at, check, released, small};
 
@@ -216,6 +217,33 @@ fn an_added_error_status_is_an_addition_and_an_added_success_is_breaking() {
         Breaking,
         &format!("{responses}/202"),
         "no client knows",
+    );
+}
+
+#[test]
+fn a_304_is_an_addition_with_a_condition_that_is_new_and_breaking_without() {
+    let responses = "/paths/~1items~1{id}/get/responses";
+    let not_modified = json!({"description": "Not modified."});
+    check(
+        &small(),
+        |c| at(c, responses)["304"] = not_modified.clone(),
+        Breaking,
+        &format!("{responses}/304"),
+        "no client knows",
+    );
+    let mut working = small();
+    let operation = at(&mut working, "/paths/~1items~1{id}/get");
+    let condition = json!({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}});
+    match operation["parameters"].as_array_mut() {
+        Some(parameters) => parameters.push(condition),
+        None => operation["parameters"] = json!([condition]),
+    }
+    operation["responses"]["304"] = not_modified;
+    let found = compare(&small(), &working);
+    assert!(found.iter().all(|change| change.severity == Addition), "{found:?}");
+    assert!(
+        found.iter().any(|change| change.what.contains("with a condition")),
+        "{found:?}"
     );
 }
 

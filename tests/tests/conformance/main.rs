@@ -13,12 +13,14 @@ mod organizations {
     mod list_organizations;
 }
 mod inspections {
+    mod conditional;
     mod get_inspection;
     mod get_inspection_forms;
     mod get_inspection_pdf;
     mod get_inspection_pdf_current;
     mod get_inspection_photos;
     mod list_inspections;
+    mod list_inspections_changes;
 }
 mod measurements {
     pub mod state;

@@ -1,11 +1,10 @@
 //! Every query shape of the list gives what sorting everything would give, page by page.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
-use partner_api::{
-    db::inspections::{ListFilter, Status, list},
-    directory::Grants,
-    rules::cursor::Position,
-};
+use partner_api::db::inspections::{ListFilter, Status, list};
+use partner_api::directory::Grants;
 use uuid::Uuid;
 
 use crate::world::{Report, World, at};
@@ -20,37 +19,38 @@ const STATUSES: [&str; 7] = [
     "CANCEL_REQUESTED",
 ];
 
-/// A report's place in the list: its time and its id, newest first.
-type Place = (DateTime<Utc>, Uuid);
-
 /// All pages of a list, one after the other.
-async fn walk(world: &World, grants: &Grants, filter: &ListFilter, limit: i64) -> Vec<Place> {
+async fn walk(world: &World, grants: &Grants, filter: &ListFilter, limit: i64) -> Vec<Uuid> {
     let mut after = None;
-    let mut places: Vec<Place> = Vec::new();
+    let mut ids = Vec::new();
     loop {
         let page = list(&world.db, grants, filter, after, limit).await.unwrap();
-        places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
-        match page.items.last() {
-            Some(last) if page.has_more => {
+        ids.extend(page.items.iter().map(|item| item.id));
+        match page.next {
+            Some(next) => {
                 assert_eq!(page.items.len() as i64, limit);
-                after = Some(Position {
-                    created_at: last.created_at,
-                    id: last.id,
-                });
+                after = Some(next);
             }
-            _ => return places,
+            None => return ids,
         }
     }
 }
 
 /// What the list must be, by the rules alone.
-fn expected(reports: &[(Report, Uuid)], grants: &Grants, filter: &ListFilter) -> Vec<Place> {
-    let mut places: Vec<Place> = reports
+fn expected(land: &Landscape, grants: &Grants, filter: &ListFilter) -> Vec<Uuid> {
+    let of_changes = filter.updated_from.is_some() || filter.updated_to.is_some();
+    let mut found: Vec<&(Report, Uuid)> = land
+        .reports
         .iter()
-        .filter(|(report, _)| {
+        .filter(|(report, id)| {
             let published = at(report.created + report.lag);
             let created = at(report.created);
+            let updated = match report.organization == land.changed.0 {
+                true => report.updated_at().max(land.changed.1),
+                false => report.updated_at(),
+            };
             let visible = match filter.status {
+                None if of_changes => ["PUBLISHED", "ARCHIVED", "CANCELLED"].contains(&report.status),
                 None => ["PUBLISHED", "ARCHIVED"].contains(&report.status),
                 Some(Status::Published) => report.status == "PUBLISHED",
                 Some(Status::Archived) => report.status == "ARCHIVED",
@@ -63,15 +63,27 @@ fn expected(reports: &[(Report, Uuid)], grants: &Grants, filter: &ListFilter) ->
                 && filter.published_to.is_none_or(|to| published <= to)
                 && filter.created_from.is_none_or(|from| created >= from)
                 && filter.created_to.is_none_or(|to| created <= to)
+                && filter.updated_from.is_none_or(|from| updated >= from)
+                && filter.updated_to.is_none_or(|to| updated <= to)
+                && filter.report_number.as_ref().is_none_or(|number| *number == id.to_string())
+                // The vehicle of all reports, which only one organisation shows.
+                && filter.vin.as_ref().is_none_or(|vin| vin == VIN && report.organization == land.organizations[2])
         })
-        .map(|(report, id)| (at(report.created), *id))
         .collect();
-    places.sort_by(|one, other| other.cmp(one));
-    places
+    match of_changes {
+        true => found.sort_by_key(|(report, id)| (report.updated_at(), *id)),
+        false => found.sort_by_key(|(report, id)| Reverse((report.created, *id))),
+    }
+    found.into_iter().map(|(_, id)| *id).collect()
 }
+
+/// The vehicle of all reports.
+const VIN: &str = "WVWZZZ1JZ3W386752";
 
 struct Landscape {
     world: World,
+    /// An organisation, and when something changed that all its reports show.
+    changed: (Uuid, DateTime<Utc>),
     organizations: Vec<Uuid>,
     branches: Vec<Vec<Uuid>>,
     reports: Vec<(Report, Uuid)>,
@@ -82,7 +94,8 @@ async fn landscape() -> Landscape {
     let world = World::new().await;
     let (mut organizations, mut branches, mut reports) = (Vec::new(), Vec::new(), Vec::new());
     for organization in 0..3 {
-        let id = world.organization(&format!("o{organization}"), "MASKED").await;
+        let mode = ["NONE", "MASKED", "FULL"][organization];
+        let id = world.organization(&format!("o{organization}"), mode).await;
         organizations.push(id);
         let mut own = Vec::new();
         for branch in 0..6 {
@@ -111,12 +124,17 @@ async fn landscape() -> Landscape {
             status: STATUSES[if draw(3) > 0 { draw(2) } else { draw(7) }],
             created: created as i64,
             lag: draw(30) as i64,
+            kept: draw(40) as i64,
         });
     }
     let ids = world.reports(&reports).await;
+    let changed = (organizations[1], at(90));
+    let sql = "UPDATE organizations SET reports_changed_at = $2 WHERE id = $1";
+    world.client.execute(sql, &[&changed.0, &changed.1]).await.unwrap();
     world.client.batch_execute("ANALYZE").await.unwrap();
     Landscape {
         world,
+        changed,
         organizations,
         branches,
         reports: reports.into_iter().zip(ids).collect(),
@@ -190,6 +208,63 @@ fn filters(land: &Landscape) -> Vec<ListFilter> {
             ..all()
         },
     ];
+    let between = |from, to| ListFilter {
+        updated_from: Some(at(from)),
+        updated_to: to,
+        ..all()
+    };
+    filters.extend([
+        between(0, None),
+        between(75, None),
+        between(80, Some(at(100))),
+        between(90, Some(at(90))),
+        between(91, None),
+        ListFilter {
+            updated_to: Some(at(89)),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(land.branches[1][4]),
+            ..between(85, None)
+        },
+        ListFilter {
+            branch_id: Some(Uuid::from_u128(9)),
+            ..between(0, None)
+        },
+        ListFilter {
+            status: Some(Status::Cancelled),
+            created_from: Some(at(30)),
+            published_to: Some(at(80)),
+            ..between(60, None)
+        },
+        ListFilter {
+            report_number: Some(land.reports[7].1.to_string()),
+            ..all()
+        },
+        ListFilter {
+            report_number: Some(land.reports[8].1.to_string()),
+            vin: Some(VIN.to_owned()),
+            ..between(0, None)
+        },
+        ListFilter {
+            vin: Some(VIN.to_owned()),
+            ..all()
+        },
+        ListFilter {
+            vin: Some(VIN.to_owned()),
+            branch_id: Some(land.branches[2][3]),
+            created_to: Some(at(60)),
+            ..all()
+        },
+        ListFilter {
+            vin: Some(VIN.to_owned()),
+            ..between(70, None)
+        },
+        ListFilter {
+            vin: Some("WVWZZZ1JZ3W38675".to_owned()),
+            ..all()
+        },
+    ]);
     for status in [Status::Published, Status::Archived, Status::Cancelled] {
         filters.push(ListFilter {
             status: Some(status),
@@ -215,7 +290,7 @@ async fn all_grants_and_filters_list_exactly_their_reports_in_order_whatever_the
     let land = landscape().await;
     for grants in all_grants(&land) {
         for filter in filters(&land) {
-            let expected = expected(&land.reports, &grants, &filter);
+            let expected = expected(&land, &grants, &filter);
             // Pages of 9 put the larger grants into the shape for many of them.
             for limit in [9, 100] {
                 let found = walk(&land.world, &grants, &filter, limit).await;
@@ -236,11 +311,7 @@ async fn generic_plans_list_the_same() {
     for grants in all_grants(&land) {
         for filter in filters(&land) {
             let found = walk(&land.world, &grants, &filter, 25).await;
-            assert_eq!(
-                found,
-                expected(&land.reports, &grants, &filter),
-                "{grants:?} {filter:?}"
-            );
+            assert_eq!(found, expected(&land, &grants, &filter), "{grants:?} {filter:?}");
         }
     }
 }
@@ -259,10 +330,17 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
             status: "PUBLISHED",
             created: number,
             lag: 4_000 - 2 * number,
+            kept: 0,
         })
         .collect();
     let ids = world.reports(&reports).await;
-    let reports: Vec<_> = reports.into_iter().zip(ids).collect();
+    let land = Landscape {
+        world,
+        changed: (Uuid::nil(), at(0)),
+        organizations: vec![organization],
+        branches: vec![vec![branch]],
+        reports: reports.into_iter().zip(ids).collect(),
+    };
     let grants = Grants::new([organization], []);
     for (from, count) in [(2_001, 2_000), (2_000, 2_001)] {
         for branch_id in [None, Some(branch)] {
@@ -271,10 +349,10 @@ async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
                 published_from: Some(at(from)),
                 ..ListFilter::default()
             };
-            let listed = walk(&world, &grants, &filter, 100).await;
+            let listed = walk(&land.world, &grants, &filter, 100).await;
             assert_eq!(listed.len(), count);
             assert!(
-                listed == expected(&reports, &grants, &filter),
+                listed == expected(&land, &grants, &filter),
                 "others, or in another order"
             );
         }
@@ -287,7 +365,7 @@ async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_we
     let land = landscape().await;
     let grants = granted(land.organizations.clone(), vec![]);
     let filter = ListFilter::default();
-    let before = expected(&land.reports, &grants, &filter);
+    let before = expected(&land, &grants, &filter);
     let first = list(&land.world.db, &grants, &filter, None, 30).await.unwrap();
     let newest = Report {
         organization: land.organizations[0],
@@ -295,17 +373,15 @@ async fn reports_that_arrive_between_pages_neither_repeat_nor_skip_those_that_we
         status: "PUBLISHED",
         created: 1_000,
         lag: 0,
+        kept: 0,
     };
     land.world.reports(&[newest; 5]).await;
-    let mut places: Vec<Place> = first.items.iter().map(|item| (item.created_at, item.id)).collect();
-    while let Some((created_at, id)) = places.last().copied() {
-        let page = list(&land.world.db, &grants, &filter, Some(Position { created_at, id }), 30)
-            .await
-            .unwrap();
-        places.extend(page.items.iter().map(|item| (item.created_at, item.id)));
-        if !page.has_more {
-            break;
-        }
+    let mut ids: Vec<Uuid> = first.items.iter().map(|item| item.id).collect();
+    let mut next = first.next;
+    while next.is_some() {
+        let page = list(&land.world.db, &grants, &filter, next, 30).await.unwrap();
+        ids.extend(page.items.iter().map(|item| item.id));
+        next = page.next;
     }
-    assert_eq!(places, before);
+    assert_eq!(ids, before);
 }

@@ -7,5 +7,6 @@
 )]
 
 mod listing;
+mod moving;
 mod reading;
 mod world;

@@ -50,6 +50,7 @@ async fn a_report_is_there_in_three_statuses_and_where_it_is_granted_only() {
             status,
             created: 0,
             lag: 1,
+            kept: 0,
         };
         let id = world.reports(&[report]).await[0];
         for grants in [whole(one), restricted(mine)] {
@@ -83,6 +84,7 @@ async fn amounts_come_with_two_decimals_and_the_vehicle_as_stored() {
         status: "PUBLISHED",
         created: 0,
         lag: 1,
+        kept: 0,
     };
     let id = world.reports(&[report]).await[0];
     let detail = inspections::detail(&world.db, &whole(organization), id)
@@ -122,6 +124,7 @@ async fn a_pdf_needs_a_published_report_a_public_slug_and_an_object_of_what_it_h
             status,
             created: 0,
             lag: 1,
+            kept: 0,
         };
         let id = world.reports(&[report]).await[0];
         let slug = has_slug.then(|| id.to_string());
@@ -180,6 +183,7 @@ async fn hidden_photos_never_come_out() {
         status: "PUBLISHED",
         created: 0,
         lag: 1,
+        kept: 0,
     };
     let id = world.reports(&[report]).await[0];
     let grants = whole(organization);
@@ -231,6 +235,7 @@ async fn forms_merge_the_template_with_the_answers_in_the_templates_order() {
         status: "PUBLISHED",
         created: 0,
         lag: 1,
+        kept: 0,
     };
     let id = world.reports(&[report]).await[0];
     let grants = whole(organization);

@@ -32,6 +32,15 @@ pub struct Report {
     pub created: i64,
     /// Seconds between creation and publication.
     pub lag: i64,
+    /// Seconds between publication and its last change.
+    pub kept: i64,
+}
+
+impl Report {
+    /// When it last changed.
+    pub fn updated_at(&self) -> DateTime<Utc> {
+        at(self.created + self.lag + self.kept)
+    }
 }
 
 /// The beginning of the world's time.
@@ -76,8 +85,8 @@ impl World {
         let id = Uuid::now_v7();
         self.client
             .execute(
-                "INSERT INTO organizations (id, slug, name, pii_mode) VALUES ($1, $2, $2, $3)",
-                &[&id, &name, &pii_mode],
+                "INSERT INTO organizations (id, slug, name, pii_mode, reports_changed_at) VALUES ($1, $2, $2, $3, $4)",
+                &[&id, &name, &pii_mode, &beginning()],
             )
             .await
             .unwrap();
@@ -104,15 +113,16 @@ impl World {
         let statuses: Vec<&str> = reports.iter().map(|report| report.status).collect();
         let created: Vec<_> = reports.iter().map(|report| at(report.created)).collect();
         let published: Vec<_> = reports.iter().map(|report| at(report.created + report.lag)).collect();
+        let updated: Vec<_> = reports.iter().map(Report::updated_at).collect();
         self.client
             .execute(
                 "INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate,
                     package_name, package_base_price, base_price, discount_percent, final_price, payment_type,
-                    snapshot_vin, snapshot_mileage_km, published_at, created_at)
+                    snapshot_vin, snapshot_mileage_km, published_at, created_at, updated_at)
                  SELECT id, id::text, organization, branch, $1, status, '34ABC123', 'Tam', 3000, 3000, 10, 2700, 'CARD',
-                    'WVWZZZ1JZ3W386752', 48195, published, created
-                 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[])
-                    AS new (id, organization, branch, status, created, published)",
+                    'WVWZZZ1JZ3W386752', 48195, published, created, updated
+                 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[],
+                    $8::timestamptz[]) AS new (id, organization, branch, status, created, published, updated)",
                 &[
                     &self.vehicle,
                     &ids,
@@ -121,6 +131,7 @@ impl World {
                     &statuses,
                     &created,
                     &published,
+                    &updated,
                 ],
             )
             .await

@@ -1,5 +1,6 @@
 //! One inspection: its detail and its PDF.
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -24,7 +25,8 @@ statement! {
      i.package_name, i.package_base_price, i.base_price, i.discount_percent, i.discount_name, i.final_price, \
      i.payment_type, i.currency, \
      v.plate, v.vin, v.brand, v.model, v.year, v.type, v.fuel_type, v.transmission, v.color, v.mileage_km, \
-     i.snapshot_vin, i.snapshot_mileage_km, i.summary, i.recommendation, i.overall_score \
+     i.snapshot_vin, i.snapshot_mileage_km, i.summary, i.recommendation, i.overall_score, \
+     greatest(i.updated_at, o.reports_changed_at) \
      FROM inspections i JOIN organizations o ON o.id = i.organization_id JOIN branches b ON b.id = i.branch_id \
      JOIN vehicles v ON v.id = i.vehicle_id",
     where_visible!()
@@ -32,7 +34,7 @@ statement! {
 
     /// Whether a report has a PDF; the one of a report that has, and what the report holds now.
     PDF = concat!(
-    "SELECT has.pdf, i.id, i.pdf_object_key, CASE WHEN has.pdf THEN report_fingerprint(i.id) ELSE '' END \
+    "SELECT has.pdf, i.id, i.report_number, i.pdf_object_key, CASE WHEN has.pdf THEN report_fingerprint(i.id) ELSE '' END \
      FROM inspections i CROSS JOIN LATERAL (SELECT i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL AS pdf) has",
     where_visible!()
 );
@@ -43,7 +45,7 @@ statement! {
 ///
 /// ```compile_fail,E0451
 /// use partner_api::db::inspections::Pdf;
-/// let forged = Pdf { report: uuid::Uuid::nil(), object_key: None, fingerprint: String::new() };
+/// let forged = Pdf { report: uuid::Uuid::nil(), report_number: String::new(), object_key: None, fingerprint: String::new() };
 /// ```
 ///
 /// ```compile_fail,E0616
@@ -60,6 +62,7 @@ statement! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdf {
     report: Uuid,
+    report_number: String,
     object_key: Option<String>,
     fingerprint: String,
 }
@@ -78,6 +81,12 @@ impl Pdf {
     #[must_use]
     pub fn report(&self) -> Uuid {
         self.report
+    }
+
+    /// The report's number, after which the file is called.
+    #[must_use]
+    pub fn report_number(&self) -> &str {
+        &self.report_number
     }
 
     /// What it is to be rendered from.
@@ -138,6 +147,8 @@ pub struct Detail {
     pub recommendation: StoredText,
     /// The overall score, 0 to 100.
     pub overall_score: i32,
+    /// When something of it, or of what all reports of its organisation show, last changed.
+    pub updated_at: DateTime<Utc>,
 }
 
 /// The report's PDF: a report has one while it is published and has its public slug (REP-8). Whether the stored one
@@ -156,6 +167,7 @@ pub async fn pdf(client: &Connection, grants: &Grants, id: Uuid) -> Result<OfPdf
     }
     Ok(OfPdf::Some(Pdf {
         report: columns.take()?,
+        report_number: columns.take()?,
         object_key: columns.take()?,
         fingerprint: columns.take()?,
     }))
@@ -207,5 +219,6 @@ pub async fn detail(client: &Reader, grants: &Grants, id: Uuid) -> Result<Option
         summary: columns.take()?,
         recommendation: columns.take()?,
         overall_score: columns.take()?,
+        updated_at: columns.take()?,
     }))
 }

@@ -11,6 +11,7 @@ use tokio_postgres::{
 use uuid::Uuid;
 
 use super::{
+    changes,
     row::{Columns, Status, Vehicle},
     statements::{self, Shapes},
 };
@@ -21,7 +22,7 @@ use crate::{
 };
 
 /// Before all rows: 0001-01-01.
-const EARLIEST: DateTime<Utc> = second(-62_135_596_800);
+pub(super) const EARLIEST: DateTime<Utc> = second(-62_135_596_800);
 /// After all rows: 10000-01-01.
 const LATEST: DateTime<Utc> = second(253_402_300_800);
 
@@ -37,7 +38,7 @@ const fn second(timestamp: i64) -> DateTime<Utc> {
 pub struct ListFilter {
     /// Reports of this branch.
     pub branch_id: Option<Uuid>,
-    /// Reports in this status; published and archived ones without it.
+    /// Reports in this status; without it published and archived ones, and among changes cancelled ones.
     pub status: Option<Status>,
     /// The earliest `published_at`.
     pub published_from: Option<DateTime<Utc>>,
@@ -47,9 +48,22 @@ pub struct ListFilter {
     pub created_from: Option<DateTime<Utc>>,
     /// The latest `created_at`.
     pub created_to: Option<DateTime<Utc>>,
+    /// The earliest `updated_at`.
+    pub updated_from: Option<DateTime<Utc>>,
+    /// The latest `updated_at`.
+    pub updated_to: Option<DateTime<Utc>>,
+    /// The report of this number.
+    pub report_number: Option<String>,
+    /// Reports of the vehicle of this number, where the organisation's mode shows it.
+    pub vin: Option<String>,
 }
 
 impl ListFilter {
+    /// Whether the list is one of changes: cancelled reports too, in the order of their changes.
+    pub(super) fn is_of_changes(&self) -> bool {
+        self.updated_from.is_some() || self.updated_to.is_some()
+    }
+
     /// Whether there is a range of `published_at`.
     fn is_ranged(&self) -> bool {
         self.published_from.is_some() || self.published_to.is_some()
@@ -83,18 +97,24 @@ pub struct ListItem {
     pub vehicle: Vehicle,
     /// How its organisation shows personal data.
     pub pii_mode: PiiMode,
+    /// When something of it, or of what all reports of its organisation show, last changed.
+    pub updated_at: DateTime<Utc>,
 }
 
 /// A page of the list.
 #[derive(Debug, Clone, Default)]
 pub struct ListPage {
-    /// The reports, newest first.
+    /// The reports, in the list's order.
     pub items: Vec<ListItem>,
-    /// Whether there are further ones.
-    pub has_more: bool,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Position>,
 }
 
-/// The page of at most `limit` reports after `after`, by `created_at` and then id, both descending.
+/// The rows of a page, each with its place in the list's order.
+pub(super) type Page = Vec<(Position, ListItem)>;
+
+/// The page of at most `limit` reports after `after`, by `created_at` and then id, both descending; or of a list of changes by
+/// the reports' own changes and then id, both ascending.
 ///
 /// `grants` are already narrowed to the organisation if one was asked for. `limit` is 1 to 100.
 ///
@@ -110,11 +130,14 @@ pub async fn list(
     if grants.is_empty() {
         return Ok(ListPage::default());
     }
+    let rows = limit + 1;
+    if filter.is_of_changes() || filter.report_number.is_some() || filter.vin.is_some() {
+        return Ok(page(changes::found(client, grants, filter, after, rows).await?, limit));
+    }
     let (before, before_id) = start(filter, after);
     let created_from = filter.created_from.map_or(EARLIEST, ceiling);
     let published_from = filter.published_from.map(ceiling);
     let published_to = filter.published_to.map(floor);
-    let rows = limit + 1;
     let (whole, branches) = (grants.whole(), grants.branches());
     let shapes = shapes(filter.status);
     if let Some(statement) = for_whole_organizations(shapes, grants, filter) {
@@ -125,8 +148,8 @@ pub async fn list(
             (&created_from, Type::TIMESTAMPTZ),
             (&rows, Type::INT8),
         ];
-        let mut items = items(&client.query_typed(statement, &parameters).await?)?;
-        items.sort_unstable_by_key(|item| Reverse((item.created_at, item.id)));
+        let mut items = items(&client.query_typed(statement, &parameters).await?, false)?;
+        items.sort_unstable_by_key(|(position, _)| Reverse((position.time, position.id)));
         return Ok(page(items, limit));
     }
     let mut parameters: Vec<(&(dyn ToSql + Sync), Type)> = vec![
@@ -161,7 +184,7 @@ pub async fn list(
         shapes.merge
     };
     let rows = client.query_typed(sql, &parameters).await?;
-    Ok(page(items(&rows)?, limit))
+    Ok(page(items(&rows, false)?, limit))
 }
 
 /// The statement for few organisations granted whole, where nothing but a status and times of creation is asked for.
@@ -181,22 +204,22 @@ fn shapes(status: Option<Status>) -> &'static Shapes {
 }
 
 /// Where the page begins: at the cursor's row, or at the filter's end if that comes later in the list.
-fn start(filter: &ListFilter, after: Option<Position>) -> (DateTime<Utc>, Uuid) {
+pub(super) fn start(filter: &ListFilter, after: Option<Position>) -> (DateTime<Utc>, Uuid) {
     // Below every id of the next microsecond: all of `created_to` itself is on the page.
     let end = filter
         .created_to
         .map_or(LATEST, |to| floor(to) + TimeDelta::microseconds(1));
     let end = (end, Uuid::nil());
-    after.map_or(end, |position| end.min((position.created_at, position.id)))
+    after.map_or(end, |position| end.min((position.time, position.id)))
 }
 
 /// The last microsecond that is not after `time`: stored times have no finer part.
-fn floor(time: DateTime<Utc>) -> DateTime<Utc> {
+pub(super) fn floor(time: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(time.timestamp_micros()).unwrap_or(time)
 }
 
 /// The first microsecond that is not before `time`.
-fn ceiling(time: DateTime<Utc>) -> DateTime<Utc> {
+pub(super) fn ceiling(time: DateTime<Utc>) -> DateTime<Utc> {
     let floor = floor(time);
     if floor < time {
         floor + TimeDelta::microseconds(1)
@@ -205,15 +228,18 @@ fn ceiling(time: DateTime<Utc>) -> DateTime<Utc> {
     }
 }
 
-fn page(mut items: Vec<ListItem>, limit: i64) -> ListPage {
+fn page(mut items: Page, limit: i64) -> ListPage {
     let limit = usize::try_from(limit).unwrap_or_default();
     let has_more = items.len() > limit;
     items.truncate(limit);
-    ListPage { items, has_more }
+    ListPage {
+        next: items.last().map(|(position, _)| *position).filter(|_| has_more),
+        items: items.into_iter().map(|(_, item)| item).collect(),
+    }
 }
 
 /// The rows of a window statement; `None` when the range holds too many reports to be read whole.
-fn window_items(rows: &[Row]) -> Result<Option<Vec<ListItem>>, DbError> {
+fn window_items(rows: &[Row]) -> Result<Option<Page>, DbError> {
     let mut items = Vec::with_capacity(rows.len());
     for row in rows {
         let in_range: i64 = row.try_get("in_range")?;
@@ -222,19 +248,20 @@ fn window_items(rows: &[Row]) -> Result<Option<Vec<ListItem>>, DbError> {
         }
         // The one row of an empty page.
         if row.try_get::<_, Option<Uuid>>(0)?.is_some() {
-            items.push(item(row)?);
+            items.push(item(row, false)?);
         }
     }
     Ok(Some(items))
 }
 
-fn items(rows: &[Row]) -> Result<Vec<ListItem>, DbError> {
-    rows.iter().map(item).collect()
+/// The rows of a statement; of one of changes, each has its own time behind the page's columns.
+pub(super) fn items(rows: &[Row], is_by_change: bool) -> Result<Page, DbError> {
+    rows.iter().map(|row| item(row, is_by_change)).collect()
 }
 
-fn item(row: &Row) -> Result<ListItem, DbError> {
+fn item(row: &Row, is_by_change: bool) -> Result<(Position, ListItem), DbError> {
     let mut columns = Columns::of(row);
-    Ok(ListItem {
+    let item = ListItem {
         id: columns.take()?,
         report_number: columns.take()?,
         organization_id: columns.take()?,
@@ -247,7 +274,13 @@ fn item(row: &Row) -> Result<ListItem, DbError> {
         created_at: columns.take()?,
         vehicle: columns.vehicle()?,
         pii_mode: columns.take()?,
-    })
+        updated_at: columns.take()?,
+    };
+    let time = match is_by_change {
+        true => columns.take()?,
+        false => item.created_at,
+    };
+    Ok((Position { time, id: item.id }, item))
 }
 
 #[cfg(test)]
@@ -277,15 +310,15 @@ mod tests {
         };
         let all = ListFilter::default();
         let at = |text: &str| Position {
-            created_at: time(text),
+            time: time(text),
             id: Uuid::from_u128(5),
         };
         assert_eq!(start(&all, None), (LATEST, Uuid::nil()));
         assert_eq!(start(&to, None), (time("2026-06-01T00:00:00.000001Z"), Uuid::nil()));
         let early = at("2026-05-01T00:00:00Z");
-        assert_eq!(start(&to, Some(early)), (early.created_at, early.id));
+        assert_eq!(start(&to, Some(early)), (early.time, early.id));
         let late = at("2026-07-01T00:00:00Z");
         assert_eq!(start(&to, Some(late)), start(&to, None));
-        assert_eq!(start(&all, Some(late)), (late.created_at, late.id));
+        assert_eq!(start(&all, Some(late)), (late.time, late.id));
     }
 }

@@ -3,6 +3,7 @@
 //! Who may see a row stands in every statement: the statuses that partners see, and the grants as two parameters, the
 //! organisations granted whole and the branches granted alone. Nothing is filtered after a `LIMIT`.
 
+mod changes;
 mod detail;
 mod list;
 mod row;

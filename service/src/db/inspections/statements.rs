@@ -42,17 +42,23 @@ macro_rules! newest {
     };
 }
 
-/// The page's columns, in the order in which `list` reads them.
+/// The page's columns, in the order in which `list` reads them. `updated_at` is the later of the report's own time and the
+/// organisation's.
 macro_rules! columns {
-    ($pii_mode:literal) => {
+    ($pii_mode:literal, $reports_changed_at:literal) => {
         concat!(
             "r.id, r.report_number, r.organization_id, r.branch_id, r.status, r.package_name, r.overall_score, ",
             "r.final_price, r.published_at, r.created_at, v.plate, v.vin, v.brand, v.model, v.year, v.type, ",
             "v.fuel_type, v.transmission, v.color, v.mileage_km, ",
-            $pii_mode
+            $pii_mode,
+            ", greatest(r.updated_at, ",
+            $reports_changed_at,
+            ")"
         )
     };
 }
+
+pub(super) use columns;
 
 /// The rows behind the ids of `found`, in the list's order.
 macro_rules! page {
@@ -62,7 +68,7 @@ macro_rules! page {
             $found,
             "), page AS MATERIALIZED (SELECT id, created_at FROM (SELECT id, created_at FROM found",
             " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101) SELECT ",
-            columns!("o.pii_mode"),
+            columns!("o.pii_mode", "o.reports_changed_at"),
             " FROM page JOIN inspections r ON r.id = page.id",
             " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id",
             " ORDER BY page.created_at DESC, page.id DESC"
@@ -73,15 +79,17 @@ macro_rules! page {
 /// The most organisations that `whole` merges: each costs a scan of its own, a dozen as much as `merge` does.
 pub const WHOLE: usize = 4;
 
-/// The newest rows of the `$place`th organisation granted whole, with its mode, which is read once.
+/// The newest rows of the `$place`th organisation granted whole, with what is the organisation's, which is read once.
 macro_rules! newest_of_whole {
     ($place:literal, $status:literal) => {
         concat!(
             "(SELECT i.id, i.report_number, i.organization_id, i.branch_id, i.vehicle_id, i.status, i.package_name,",
-            " i.overall_score, i.final_price, i.published_at, i.created_at,",
+            " i.overall_score, i.final_price, i.published_at, i.created_at, i.updated_at,",
             " (SELECT o.pii_mode FROM organizations o WHERE o.id = ($1::uuid[])[",
             $place,
-            "]) AS pii_mode FROM inspections i WHERE i.organization_id = ($1::uuid[])[",
+            "]) AS pii_mode, (SELECT o.reports_changed_at FROM organizations o WHERE o.id = ($1::uuid[])[",
+            $place,
+            "]) AS reports_changed_at FROM inspections i WHERE i.organization_id = ($1::uuid[])[",
             $place,
             "] AND ",
             $status,
@@ -96,7 +104,7 @@ macro_rules! whole {
     ($status:literal, $first:literal $($other:literal)*) => {
         concat!(
             "SELECT ",
-            columns!("r.pii_mode"),
+            columns!("r.pii_mode", "r.reports_changed_at"),
             " FROM (SELECT * FROM (SELECT * FROM (",
             newest_of_whole!($first, $status),
             $(" UNION ALL ", newest_of_whole!($other, $status),)*
@@ -191,7 +199,7 @@ macro_rules! window_page {
             most_in_window!(),
             " ORDER BY created_at DESC, id DESC LIMIT $8::bigint) bounded LIMIT 101)",
             " SELECT ",
-            columns!("o.pii_mode"),
+            columns!("o.pii_mode", "o.reports_changed_at"),
             ", (SELECT count(*) FROM range) AS in_range",
             " FROM (SELECT) always LEFT JOIN (page JOIN inspections r ON r.id = page.id",
             " JOIN vehicles v ON v.id = r.vehicle_id JOIN organizations o ON o.id = r.organization_id) ON true",

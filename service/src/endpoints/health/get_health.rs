@@ -1,5 +1,7 @@
 //! `GET /api/v1/partner/health` (SVC-6, KEY-9): no database query, and it answers while the database is down.
 
+use chrono::SubsecRound;
+
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::front_door::Caller;
@@ -18,6 +20,7 @@ pub async fn handle(context: &Context, caller: &Caller) -> Result<GetHealthRespo
             partner_api_signing::Environment::Test => Environment::Test,
             partner_api_signing::Environment::Live => Environment::Live,
         },
-        server_time: chrono::Utc::now(),
+        // To the microsecond, as all times are that the service answers (REQ-18).
+        server_time: chrono::Utc::now().trunc_subsecs(6),
     }))
 }

@@ -1,17 +1,18 @@
 //! `GET /api/v1/partner/inspections/{id}`: one report (REP-1, REP-12).
 
-use super::{not_found, vehicle};
+use super::{not_found, tag, vehicle};
 use crate::context::Context;
 use crate::db::inspections::{self, Detail};
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::GetInspectionResponse;
 use crate::generated::types::{
-    BranchRef, GetInspectionPath, Inspection, Links, OrganizationRef, Package, Pricing, Snapshot,
+    BranchRef, GetInspectionHeaders, GetInspectionPath, Inspection, Links, OrganizationRef, Package, Pricing, Snapshot,
 };
 use crate::rules::id;
 
-/// Answers one report, its personal data as the organisation's `pii_mode` allows.
+/// Answers one report, its personal data as the organisation's `pii_mode` allows; nothing but that it is the same if the
+/// caller has it.
 ///
 /// # Errors
 /// `not_found`, always with the same message, for a report that does not exist, is not granted or is not visible to
@@ -20,16 +21,24 @@ pub async fn handle(
     context: &Context,
     caller: &Caller,
     path: GetInspectionPath,
+    headers: GetInspectionHeaders,
 ) -> Result<GetInspectionResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.reader(caller).await?;
     let detail = inspections::detail(&client, caller.grants(), id)
         .await?
         .ok_or_else(not_found)?;
-    Ok(GetInspectionResponse::Ok(inspection(
-        detail,
-        context.public_url.as_str(),
-    )))
+    let body = inspection(detail, context.public_url.as_str());
+    let tag = tag(&body)?;
+    Ok(match tag.is_known(headers.if_none_match.as_deref()) {
+        true => GetInspectionResponse::Status304 {
+            e_tag: tag.into_header(),
+        },
+        false => GetInspectionResponse::Ok {
+            body,
+            e_tag: tag.into_header(),
+        },
+    })
 }
 
 fn inspection(detail: Detail, public_url: &str) -> Inspection {
@@ -80,6 +89,7 @@ fn inspection(detail: Detail, public_url: &str) -> Inspection {
         summary: mode.text(detail.summary),
         recommendation: mode.text(detail.recommendation),
         overall_score: detail.overall_score,
+        updated_at: detail.updated_at,
     }
 }
 
@@ -129,6 +139,7 @@ mod tests {
             summary: "Sahibi 0532 123 45 67".to_owned().into(),
             recommendation: "TC 12345678901".to_owned().into(),
             overall_score: 84,
+            updated_at: chrono::DateTime::UNIX_EPOCH,
         }
     }
 

@@ -1,12 +1,12 @@
 //! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms, templates merged with answers (REP-6).
 
-use super::not_found;
+use super::{not_found, tag};
 use crate::context::Context;
 use crate::db::forms;
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::GetInspectionFormsResponse;
-use crate::generated::types::{Form, FormPoint, GetInspectionFormsPath, InspectionForms};
+use crate::generated::types::{Form, FormPoint, GetInspectionFormsHeaders, GetInspectionFormsPath, InspectionForms};
 use crate::rules::id;
 use crate::rules::privacy::PiiMode;
 
@@ -15,7 +15,8 @@ const NOT_CHECKED: (&str, &str) = ("NOT_CHECKED", "Kontrol edilmedi");
 /// The severity of a point without an answer.
 const NO_SEVERITY: &str = "NONE";
 
-/// Answers a report's forms in the report's order, with all points of their templates; none is an empty array.
+/// Answers a report's forms in the report's order, with all points of their templates; none is an empty array. Nothing but
+/// that they are the same if the caller has them.
 ///
 /// # Errors
 /// `not_found` exactly as for the report itself; `service_unavailable` when the database is out of reach.
@@ -23,6 +24,7 @@ pub async fn handle(
     context: &Context,
     caller: &Caller,
     path: GetInspectionFormsPath,
+    headers: GetInspectionFormsHeaders,
 ) -> Result<GetInspectionFormsResponse, ApiError> {
     let id = id::parse(&path.id).ok_or_else(not_found)?;
     let client = context.reader(caller).await?;
@@ -31,10 +33,20 @@ pub async fn handle(
         .into_iter()
         .map(|found| form(found, inspection.pii_mode()))
         .collect();
-    Ok(GetInspectionFormsResponse::Ok(InspectionForms {
+    let body = InspectionForms {
         inspection_id: inspection.id(),
         forms,
-    }))
+    };
+    let tag = tag(&body)?;
+    Ok(match tag.is_known(headers.if_none_match.as_deref()) {
+        true => GetInspectionFormsResponse::Status304 {
+            e_tag: tag.into_header(),
+        },
+        false => GetInspectionFormsResponse::Ok {
+            body,
+            e_tag: tag.into_header(),
+        },
+    })
 }
 
 fn form(form: forms::Form, mode: PiiMode) -> Form {

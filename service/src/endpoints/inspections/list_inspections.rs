@@ -1,4 +1,5 @@
-//! `GET /api/v1/partner/inspections`: the reports open to the partner, newest first, in pages (REP-3, REP-11).
+//! `GET /api/v1/partner/inspections`: the reports open to the partner, in pages: newest first, or by their changes (REP-3,
+//! REP-11, REP-14).
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::responses::ListInspectionsResponse;
 use crate::generated::types::{InspectionList, InspectionListItem, ListInspectionsQuery, Page};
-use crate::rules::cursor::{CursorSealer, FilterDigest, Position};
+use crate::rules::cursor::{CursorSealer, FilterDigest};
 use crate::rules::id;
 
 /// Lists a page of reports. Filters that name what is not open to the partner give an empty list.
@@ -32,6 +33,7 @@ pub async fn handle(
             ("published_to", query.published_to),
         ),
         (("created_from", query.created_from), ("created_to", query.created_to)),
+        (("updated_from", query.updated_from), ("updated_to", query.updated_to)),
     ])?;
     let partner = caller.key().partner.id;
     let digest = digest(&query);
@@ -59,16 +61,7 @@ pub async fn handle(
         }
         _ => ListPage::default(),
     };
-    let next_cursor = page.items.last().filter(|_| page.has_more).map(|last| {
-        cursors.seal(
-            partner,
-            digest,
-            Position {
-                created_at: last.created_at,
-                id: last.id,
-            },
-        )
-    });
+    let next_cursor = page.next.map(|next| cursors.seal(partner, digest, next));
     Ok(ListInspectionsResponse::Ok(InspectionList {
         page: Page {
             has_more: next_cursor.is_some(),
@@ -102,6 +95,10 @@ fn digest(query: &ListInspectionsQuery) -> FilterDigest {
         ("published_to", time(query.published_to)),
         ("created_from", time(query.created_from)),
         ("created_to", time(query.created_to)),
+        ("updated_from", time(query.updated_from)),
+        ("updated_to", time(query.updated_to)),
+        ("report_number", query.report_number.clone()),
+        ("vin", query.vin.clone()),
     ])
 }
 
@@ -123,6 +120,10 @@ fn narrowed<'g>(grants: &'g Grants, query: &ListInspectionsQuery) -> Option<(Cow
         published_to: query.published_to,
         created_from: query.created_from,
         created_to: query.created_to,
+        updated_from: query.updated_from,
+        updated_to: query.updated_to,
+        report_number: query.report_number.clone(),
+        vin: query.vin.clone(),
     };
     Some((grants, filter))
 }
@@ -140,6 +141,7 @@ fn item(row: ListItem) -> InspectionListItem {
         vehicle: vehicle(row.vehicle, row.pii_mode),
         published_at: row.published_at,
         created_at: row.created_at,
+        updated_at: row.updated_at,
     }
 }
 
@@ -158,6 +160,10 @@ mod tests {
             published_to: None,
             created_from: None,
             created_to: None,
+            updated_from: None,
+            updated_to: None,
+            report_number: None,
+            vin: None,
             cursor: None,
             limit: 25,
         }
@@ -234,6 +240,22 @@ mod tests {
             },
             ListInspectionsQuery {
                 created_to: now,
+                ..query()
+            },
+            ListInspectionsQuery {
+                updated_from: now,
+                ..query()
+            },
+            ListInspectionsQuery {
+                updated_to: now,
+                ..query()
+            },
+            ListInspectionsQuery {
+                report_number: Some("x".to_owned()),
+                ..query()
+            },
+            ListInspectionsQuery {
+                vin: Some("x".to_owned()),
                 ..query()
             },
             ListInspectionsQuery {

@@ -6,10 +6,13 @@ pub mod get_inspection_pdf;
 pub mod get_inspection_photos;
 pub mod list_inspections;
 
+use serde::Serialize;
+
 use crate::db::inspections::{self, Status};
 use crate::error::ApiError;
 use crate::generated::types::{self, InspectionStatus};
 use crate::request_log::Reason;
+use crate::rules::etag::ETag;
 use crate::rules::privacy::PiiMode;
 use crate::storage::StorageError;
 
@@ -30,6 +33,14 @@ fn storage_failed(error: &StorageError) -> ApiError {
             ApiError::internal().because(Reason::StorageFailed)
         }
     }
+}
+
+/// The name of an answer's bytes (REP-16).
+fn tag<T: Serialize>(body: &T) -> Result<ETag, ApiError> {
+    ETag::of_json(body).map_err(|error| {
+        tracing::error!(%error, "an answer does not serialise");
+        ApiError::internal()
+    })
 }
 
 /// A vehicle as its organisation's mode shows it.

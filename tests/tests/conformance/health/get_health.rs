@@ -4,7 +4,7 @@ use partner_api_tests::{ALPHA, GAMMA, Request, Service};
 
 const HEALTH: &str = "/api/v1/partner/health";
 
-/// SVC-6
+/// SVC-6; that its time is no finer than a microsecond, the harness looks at in every answer: REQ-18
 #[tokio::test]
 async fn a_partner_is_told_who_it_is_and_what_time_it_is() {
     let service = Service::start().await;
