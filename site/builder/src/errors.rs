@@ -44,6 +44,7 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
                     @for (name, value) in facts(&rows, code) { div { dt { (name) } dd { (render(value, 0, &Links::default())) } } }
                 }
                 @if let Some(example) = example(sources, code) { (frame::json(&format!("Example of {code}"), example)) }
+                (said(sources, code))
                 (recorded(sources, code))
             }
         }
@@ -123,6 +124,23 @@ fn recorded(sources: &Sources, code: &str) -> Markup {
                             (frame::code("Sent", &first_requests(&answer.request)))
                             (frame::code("Message", &answer.message))
                         }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tables of what is sent and what is said of it.
+fn said(sources: &Sources, code: &str) -> Markup {
+    html! {
+        @for said in sources.said.iter().filter(|said| said.code == code) {
+            details.recorded {
+                summary { (sentence(&said.description)) }
+                div.scroll role="group" aria-label=(said.description) tabindex="0" {
+                    table {
+                        thead { tr { th scope="col" { "Sent" } th scope="col" { "Message" } } }
+                        tbody { @for (sent, message) in &said.lines { tr { td { (sent) } td { (message) } } } }
                     }
                 }
             }

@@ -34,6 +34,8 @@ fn pattern(text: &str) -> Regex {
 
 static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?s)<h[1-6] id="([^"]+)">(.*?)</h[1-6]>"#));
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern("<[^>]*>"));
+/// The same in another language: whoever looks for words means none of it.
+static CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?s)<section data-tab=.*?</section>"#));
 static SPACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\s+"));
 
 /// A script that puts the index where the search looks for it: a page that lies in a folder may load no other kind of file.
@@ -41,6 +43,7 @@ pub fn index(pages: &[Page]) -> String {
     let mut entries = Vec::new();
     for page in pages {
         let html = page.body.clone().into_string();
+        let html = CODE.replace_all(&html, "");
         let mut entry = Entry {
             address: page.file.clone(),
             page: &page.title,

@@ -27,6 +27,8 @@ pub struct Sources {
     pub service_rules: String,
     /// Answers that tests hold.
     pub snapshots: Vec<Snapshot>,
+    /// Tables of what is sent and what is said of it, which tests hold likewise.
+    pub said: Vec<Said>,
     vectors: String,
     postman: String,
     read: Vec<PathBuf>,
@@ -45,6 +47,17 @@ pub struct Snapshot {
     pub request: String,
     /// `error.message`; empty for a success.
     pub message: String,
+}
+
+/// What is said of things that are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// What it is about, in words.
+    pub description: String,
+    /// The answers' `error.code`.
+    pub code: String,
+    /// What is sent, in words, and the message.
+    pub lines: Vec<(String, String)>,
 }
 
 #[derive(Deserialize)]
@@ -86,10 +99,12 @@ impl Sources {
         for kit in &mut kits {
             kit.text = reader.text(&format!("samples/{}/{}", kit.folder, kit.file))?;
         }
-        let mut snapshots = Vec::new();
+        let (mut snapshots, mut said) = (Vec::new(), Vec::new());
         for folder in reader.folders("snapshots")? {
             for path in reader.files(&folder, "snap")? {
-                snapshots.extend(Snapshot::parse(&reader.text(&path)?));
+                let text = reader.text(&path)?;
+                snapshots.extend(Snapshot::parse(&text));
+                said.extend(Said::parse(&text));
             }
         }
         Ok(Self {
@@ -101,6 +116,7 @@ impl Sources {
             onboarding: reader.text("docs/onboarding.md")?,
             service_rules: reader.text("docs/contract/service.md")?,
             snapshots,
+            said,
             vectors: reader.text("spec/signing-vectors.json")?,
             postman: reader.text(&format!("samples/{POSTMAN}"))?,
             read: reader.read,
@@ -223,9 +239,43 @@ impl Snapshot {
     }
 }
 
+impl Said {
+    /// Reads a table: after the head, parts between blank lines, each a line of what is sent, and one of `→` and the message.
+    fn parse(text: &str) -> Option<Self> {
+        let (head, rest) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
+        let head: Head = serde_yaml::from_str(head).ok()?;
+        let part = |part: &str| {
+            let (sent, said) = part.trim_start_matches('\n').split_once("\n→ ")?;
+            Some((sent.to_owned(), said.lines().next()?.to_owned()))
+        };
+        let lines: Option<Vec<_>> = rest
+            .split("\n\n")
+            .filter(|text| !text.trim().is_empty())
+            .map(part)
+            .collect();
+        Some(Self {
+            description: head.description,
+            code: head.info.code?,
+            lines: lines?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Snapshot;
+    use super::{Said, Snapshot};
+
+    #[test]
+    fn a_table_of_what_is_said_is_read_and_nothing_else_is_one() {
+        let head = "---\ndescription: what is said of a plate\ninfo:\n  operation: x\n  status: 400\n  code: invalid_request\n---\n";
+        let said = Said::parse(&format!("{head}2,85, quoted\n→ a: no\n  \"/a\" no\n\n34\n→ b: no\n")).unwrap();
+        let lines = [("2,85, quoted", "a: no"), ("34", "b: no")];
+        assert_eq!(
+            said.lines,
+            lines.map(|(sent, message)| (sent.to_owned(), message.to_owned()))
+        );
+        assert_eq!(Said::parse(&format!("{head}GET /a\n\n400 Bad Request\n")), None);
+    }
 
     #[test]
     fn a_snapshot_is_read() {
