@@ -231,7 +231,10 @@ mod tests {
         let problem = answer("expired_timestamp");
         assert_eq!(problem.code(), Some(&Code::ExpiredTimestamp));
         assert_eq!(problem.request_id(), Some("r-1"));
-        assert_eq!(problem.refusal().and_then(|refusal| refusal.field.as_deref()), Some("/plate"));
+        assert_eq!(
+            problem.refusal().and_then(|refusal| refusal.field.as_deref()),
+            Some("/plate")
+        );
         assert_eq!(
             problem.refusal().and_then(|refusal| refusal.retry_after),
             Some(Duration::from_secs(17))

@@ -237,7 +237,10 @@ async fn a_key_that_was_never_seen_costs_no_walk_through_the_log() {
             .map(|row| row.get(0))
             .collect();
         let plan = plan.join("\\n");
-        assert!(plan.contains("Index Scan Backward using") && plan.contains("_key_id_at_idx"), "{plan}");
+        assert!(
+            plan.contains("Index Scan Backward using") && plan.contains("_key_id_at_idx"),
+            "{plan}"
+        );
         service.db.batch_execute("DEALLOCATE asked").await.unwrap();
     }
 }
