@@ -165,6 +165,7 @@
       const [name, ...value] = header.split(":");
       const id = { "x-partner-timestamp": "timestamp", "x-partner-nonce": "nonce", "x-partner-signature": "yours" }[name.trim().toLowerCase()];
       if (id) field(id).value = value.join(":").trim();
+      if (id === "yours") field("compare").open = true;
     }
     field("encoding").value = "text";
     field("body-text").value = body ?? "";

@@ -166,8 +166,13 @@ fn calculator() -> Markup {
                     div.wide { label for="secret" { "Secret" } input #secret value="ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" spellcheck="false"; }
                     div { label for="encoding" { "Body is" } select #encoding { option value="text" { "text (UTF-8)" } option value="base64" { "base64 of the bytes" } } }
                     div.full { label for="body-text" { "Body" } textarea #body-text rows="4" spellcheck="false" {} }
-                    div.full { label for="yours" { "The signature of your code, to compare (optional)" } input #yours spellcheck="false" placeholder="sha256=…"; }
-                    div.full { label for="theirs" { "A canonical string to compare: of your code, or of the service's message (optional)" } textarea #theirs rows="6" spellcheck="false" {} }
+                }
+                details #compare {
+                    summary { "Compare with yours" }
+                    label for="yours" { "The signature that your code made" }
+                    input #yours spellcheck="false" placeholder="sha256=…";
+                    label for="theirs" { "A canonical string: your code's, or that of the service's message" }
+                    textarea #theirs rows="6" spellcheck="false" {}
                 }
             }
             div #outcome role="status" {
