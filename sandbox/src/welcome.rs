@@ -107,7 +107,21 @@ fn request(manifest: &Manifest, partner: &Partner) -> Markup {
     }
 }
 
+/// Members of a partner that are shown in words of their own.
+const IN_WORDS: [&str; 7] = [
+    "name",
+    "key_id",
+    "secret",
+    "scopes",
+    "organizations",
+    "branches",
+    "rate_limit",
+];
+
 fn of_partner(partner: &Partner) -> Markup {
+    let members = serde_json::to_value(partner).unwrap_or_default();
+    let others = members.as_object().into_iter().flatten();
+    let others = others.filter(|(name, _)| !IN_WORDS.contains(&name.as_str()));
     html! {
         h3 id=(partner.name) { (partner.name) }
         dl.facts {
@@ -123,6 +137,7 @@ fn of_partner(partner: &Partner) -> Markup {
                 }
             } }
             div { dt { "Limit" } dd { (partner.rate_limit) " requests a minute" } }
+            @for (name, value) in others { div { dt { (name.replace('_', " ")) } dd { (shown(value)) } } }
         }
     }
 }
@@ -138,5 +153,38 @@ fn shown(value: &Value) -> Markup {
         Value::String(text) => html! { code { (text) } },
         Value::Null => html! { "none" },
         other => html! { code { (other) } },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{SEED, dataset};
+
+    /// SVC-9
+    #[test]
+    fn the_page_shows_the_keys_and_all_there_is_to_try_and_nobody_keeps_it() {
+        let partner = Partner {
+            name: "alpha".to_owned(),
+            key_id: "vip_test_A".to_owned(),
+            secret: "S<3".to_owned(),
+            scopes: Vec::new(),
+            organizations: Vec::new(),
+            branches: None,
+            rate_limit: 60,
+        };
+        let manifest = Manifest::new(&dataset(SEED), "http://127.0.0.1:8080", vec![partner]);
+        let page = page(&manifest);
+        assert_eq!(page.keep, Keep::Never);
+        let html = std::str::from_utf8(&page.body).expect("text");
+        let Value::Object(examples) = serde_json::to_value(&manifest.examples).expect("JSON") else {
+            panic!("an object");
+        };
+        let texts = examples.values().filter_map(Value::as_str);
+        for shown in texts.chain(["vip_test_A", "S&lt;3", "60 requests a minute", "http://127.0.0.1:8080"]) {
+            assert!(html.contains(shown), "{shown}: {html}");
+        }
+        let open_report = &manifest.examples.open_report;
+        assert!(html.contains(&open_report.plate) && html.contains(&open_report.branch_code));
     }
 }
