@@ -87,7 +87,7 @@ impl Comparison {
             let slot = ("header".to_owned(), (*name).to_owned());
             now.contains_key(&slot) && !released.contains_key(&slot)
         };
-        let is_newly_conditional = ["if-none-match", "if-modified-since"].iter().any(|name| is_new(name));
+        let is_newly_conditional = ["if-none-match", "if-modified-since"].iter().any(is_new);
         self.responses(base, working, is_newly_conditional);
     }
 
