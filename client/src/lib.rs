@@ -70,8 +70,8 @@
 //! # }
 //! ```
 //!
-//! Who keeps a copy of all reports uses [`sync`]: it fetches what is new, what was archived and what was cancelled, batch by
-//! batch, each with a [`Checkpoint`] from which an interrupted run goes on.
+//! Who keeps a copy of all reports uses [`sync`]: it fetches what is new, and what was archived, cancelled or changed since,
+//! batch by batch, each with a [`Checkpoint`] from which an interrupted run goes on.
 //!
 //! # When it fails
 //!

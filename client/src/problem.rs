@@ -32,7 +32,7 @@ use crate::seen::Seen;
 pub enum Problem {
     /// The service refused it, and said why.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(Box<Refusal>),
     /// An answer came that the document does not declare: often another server's, such as a gateway's.
     #[error(
         "the answer{} is none of the service's: {what}{}",
@@ -151,7 +151,7 @@ impl Problem {
             Error::ErrorResponse(answer) => {
                 let (status, retry_after) = (answer.status(), retry_after(answer.headers(), chrono::Utc::now()));
                 let detail = answer.into_inner().error;
-                Self::Refused(Refusal {
+                Self::Refused(Box::new(Refusal {
                     status,
                     code: detail.code.into(),
                     message: detail.message,
@@ -159,7 +159,7 @@ impl Problem {
                     details: detail.details,
                     request_id: detail.request_id,
                     retry_after,
-                })
+                }))
             }
             Error::UnexpectedResponse(response) => {
                 let what = match response.headers().get("content-type").map(|value| value.to_str()) {

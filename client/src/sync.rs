@@ -13,7 +13,6 @@ use crate::call::Call as _;
 use crate::code::Code;
 use crate::generated::{Client, types};
 use crate::problem::Problem;
-use types::InspectionStatus;
 
 /// How many reports are asked for at once: as many as the service gives.
 const PAGE: NonZeroU32 = match NonZeroU32::new(100) {
@@ -60,48 +59,15 @@ type Scope = BTreeMap<Uuid, (i32, String)>;
 struct Run {
     began: DateTime<Utc>,
     scope: Scope,
-    /// Reports published before are known; `None` in a full run.
-    published_from: Option<DateTime<Utc>>,
-    pass: Pass,
+    /// What changed before is known; the beginning of time in a full run.
+    updated_from: DateTime<Utc>,
     cursor: Option<String>,
-}
-
-/// A run goes through the list several times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Pass {
-    /// What was published since, whether archived by now or not.
-    Published,
-    /// All archived ones: any may have been archived since.
-    Archived,
-    /// All cancelled ones, of which the same holds.
-    Cancelled,
-}
-
-impl Pass {
-    fn status(self) -> Option<InspectionStatus> {
-        match self {
-            Self::Published => None,
-            Self::Archived => Some(InspectionStatus::Archived),
-            Self::Cancelled => Some(InspectionStatus::Cancelled),
-        }
-    }
-
-    /// The next one. A full run's first pass has seen the archived ones.
-    fn next(self, is_full: bool) -> Option<Self> {
-        match self {
-            Self::Published if is_full => Some(Self::Cancelled),
-            Self::Published => Some(Self::Archived),
-            Self::Archived => Some(Self::Cancelled),
-            Self::Cancelled => None,
-        }
-    }
 }
 
 /// How [`sync`] goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncOptions {
-    /// By how much a run reaches back before the beginning of the one before: what was being published at that moment may not
+    /// By how much a run reaches back before the beginning of the one before: what was being changed at that moment may not
     /// have been listed yet.
     pub overlap: Duration,
     /// Requests of each window of the quota that are left to whatever else uses the key.
@@ -128,12 +94,12 @@ pub struct Batch {
 }
 
 /// Brings a copy of all reports that are open to the partner up to date, batch by batch, to the end of one run. The first run,
-/// from `Checkpoint::default()`, fetches everything; a later one what was published since the one before, and all reports that
-/// are archived or cancelled, since any may have become so. A run that was interrupted goes on where its last stored
-/// checkpoint says.
+/// from `Checkpoint::default()`, fetches everything, cancelled reports too; a later one what was published, archived, cancelled
+/// or otherwise changed since the one before began. A run that was interrupted goes on where its last stored checkpoint says.
 ///
-/// When the partner is granted another organization or branch, or an organization's `pii_mode` changes, everything is fetched
-/// again: old reports have become visible, or look different. A report that is *no longer* open stays in the copy.
+/// When the partner is granted another organization or more branches of one, or an organization's `pii_mode` changes, everything
+/// is fetched again: old reports have become visible, or look different. After one branch was exchanged for another,
+/// [`Checkpoint::anew`] is to be begun from, for that is not seen. A report that is *no longer* open stays in the copy.
 ///
 /// ```no_run
 /// # async fn example(client: partner_api_client::Client) -> Result<(), partner_api_client::Problem> {
@@ -163,23 +129,13 @@ pub fn sync(
             None => begin(client, complete, &scope, options).await?,
         };
         loop {
-            let list = {
-                let list = client.list_inspections().limit(PAGE);
-                let list = match run.published_from.filter(|_| run.pass == Pass::Published) {
-                    Some(from) => list.published_from(from),
-                    None => list,
-                };
-                match run.pass.status() {
-                    Some(status) => list.status(status),
-                    None => list,
-                }
-            };
+            let list = client.list_inspections().limit(PAGE).updated_from(run.updated_from);
             let asked = match &run.cursor {
                 Some(cursor) => list.cursor(cursor.clone()),
                 None => list,
             };
             let answer = match asked.send().answer().await {
-                // The cursor is too old, or of another service: the pass begins again, and what was seen is seen again.
+                // The cursor is too old, or of another service: the list begins again, and what was seen is seen again.
                 Err(problem) if run.cursor.is_some() && problem.code() == Some(&Code::InvalidRequest) => {
                     run.cursor = None;
                     continue;
@@ -189,17 +145,7 @@ pub fn sync(
             let pause = answer.rate_limit().and_then(|limit| limit.pause_leaving(options.reserve));
             let page = answer.into_inner();
             run.cursor = page.page.next_cursor.filter(|_| page.page.has_more);
-            let is_last = if run.cursor.is_some() {
-                false
-            } else {
-                match run.pass.next(run.published_from.is_none()) {
-                    Some(pass) => {
-                        run.pass = pass;
-                        false
-                    }
-                    None => true,
-                }
-            };
+            let is_last = run.cursor.is_none();
             if is_last {
                 complete = Some(run.began);
                 scope = run.scope.clone();
@@ -228,7 +174,7 @@ async fn begin(
     options: SyncOptions,
 ) -> Result<Run, Problem> {
     let answer = client.list_organizations().send().answer().await?;
-    // What is listed from now on was published before this, or comes in the next run.
+    // What is listed from now on changed before this, or comes in the next run.
     let began = answer.date().unwrap_or_else(Utc::now);
     let scope: Scope = answer
         .data
@@ -246,11 +192,11 @@ async fn begin(
     let overlap = chrono::TimeDelta::from_std(options.overlap).unwrap_or(chrono::TimeDelta::MAX);
     Ok(Run {
         began,
-        published_from: complete
+        updated_from: complete
             .filter(|_| scope.iter().all(is_known))
-            .and_then(|complete| complete.checked_sub_signed(overlap)),
+            .and_then(|complete| complete.checked_sub_signed(overlap))
+            .unwrap_or(DateTime::UNIX_EPOCH),
         scope,
-        pass: Pass::Published,
         cursor: None,
     })
 }

@@ -113,7 +113,7 @@ pub fn page(ids: &[&str], next_cursor: Option<&str>, has_more: bool) -> Step {
                 "type": "HATCHBACK", "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Beyaz",
                 "mileage_km": 1
             },
-            "published_at": "2026-06-15T09:30:00Z", "created_at": "2026-06-15T08:05:12Z"
+            "published_at": "2026-06-15T09:30:00Z", "updated_at": "2026-06-15T09:30:00Z", "created_at": "2026-06-15T08:05:12Z"
         })
     };
     let mut page = json!({ "has_more": has_more });

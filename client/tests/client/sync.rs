@@ -41,7 +41,7 @@ fn lists(server: &Server) -> Vec<String> {
 
 /// A copy that was complete at [`DATE`].
 async fn complete() -> Checkpoint {
-    let server = Server::start(vec![organizations(2), last(&[FIRST]), last(&[SECOND])]).await;
+    let server = Server::start(vec![organizations(2), last(&[FIRST])]).await;
     run(&server, Checkpoint::default())
         .await
         .unwrap()
@@ -50,39 +50,31 @@ async fn complete() -> Checkpoint {
         .checkpoint
 }
 
+/// Everything: what changed since the beginning of time.
+const ALL: &str = "limit=100&updated_from=1970-01-01T00%3A00%3A00Z";
+
 #[tokio::test]
-async fn the_first_run_fetches_everything_and_the_cancelled_besides() {
+async fn the_first_run_fetches_everything() {
     let server = Server::start(vec![
         organizations(2),
         page(&[FIRST], Some("c1"), true),
         last(&[SECOND]),
-        last(&[]),
     ])
     .await;
     let batches = run(&server, Checkpoint::default()).await.unwrap();
-    assert_eq!(
-        lists(&server),
-        ["limit=100", "cursor=c1&limit=100", "limit=100&status=cancelled"]
-    );
+    assert_eq!(lists(&server), [ALL.to_owned(), format!("cursor=c1&{ALL}")]);
     let under_way: Vec<_> = batches.iter().map(|batch| batch.checkpoint.is_under_way()).collect();
-    assert_eq!(under_way, [true, true, false]);
-    let complete = batches[2].checkpoint.complete().unwrap();
+    assert_eq!(under_way, [true, false]);
+    let complete = batches[1].checkpoint.complete().unwrap();
     assert_eq!(complete.to_rfc3339(), "2026-06-15T09:30:00+00:00");
 }
 
 #[tokio::test]
-async fn a_later_run_overlaps_the_one_before_and_sweeps_what_was_archived_or_cancelled() {
+async fn a_later_run_asks_for_what_changed_since_the_one_before_began_less_an_overlap() {
     let known = complete().await;
     let server = Server::start(vec![organizations(2), last(&[FIRST])]).await;
     run(&server, known).await.unwrap();
-    assert_eq!(
-        lists(&server),
-        [
-            "limit=100&published_from=2026-06-15T09%3A20%3A00Z",
-            "limit=100&status=archived",
-            "limit=100&status=cancelled"
-        ]
-    );
+    assert_eq!(lists(&server), ["limit=100&updated_from=2026-06-15T09%3A20%3A00Z"]);
 }
 
 #[tokio::test]
@@ -102,7 +94,7 @@ async fn a_run_goes_on_at_the_checkpoint_that_was_stored_last() {
     let stored = serde_json::to_string(&first.checkpoint).unwrap();
     let again = Server::start(vec![last(&[SECOND])]).await;
     let batches = run(&again, serde_json::from_str(&stored).unwrap()).await.unwrap();
-    assert_eq!(lists(&again), ["cursor=c1&limit=100", "limit=100&status=cancelled"]);
+    assert_eq!(lists(&again), [format!("cursor=c1&{ALL}")]);
     assert!(!batches.last().unwrap().checkpoint.is_under_way());
 }
 
@@ -118,12 +110,7 @@ async fn a_cursor_that_is_no_longer_taken_begins_its_list_again() {
     run(&server, Checkpoint::default()).await.unwrap();
     assert_eq!(
         lists(&server),
-        [
-            "limit=100",
-            "cursor=c1&limit=100",
-            "limit=100",
-            "limit=100&status=cancelled"
-        ]
+        [ALL.to_owned(), format!("cursor=c1&{ALL}"), ALL.to_owned()]
     );
 }
 
@@ -132,5 +119,5 @@ async fn a_branch_that_is_newly_open_makes_the_next_run_a_full_one() {
     let known = complete().await;
     let server = Server::start(vec![organizations(3), last(&[FIRST])]).await;
     run(&server, known).await.unwrap();
-    assert_eq!(lists(&server), ["limit=100", "limit=100&status=cancelled"]);
+    assert_eq!(lists(&server), [ALL]);
 }

@@ -20,8 +20,8 @@ use store::Store;
 
 /// What the help says at its end.
 pub const EXAMPLES: &str = "\
-The first run fetches everything. Each later one fetches what was published since, and all archived and cancelled reports, for any
-may have become so. A report is there once, as it was seen last. An interrupted run goes on where it was when it is started again.
+The first run fetches everything, cancelled reports too. Each later one fetches what was published, archived, cancelled or otherwise
+changed since. A report is there once, as it was seen last. An interrupted run goes on where it was when it is started again.
 A file of NDJSON or CSV is written anew when a run is complete; what is known meanwhile is in a database beside it (FILE.sync).
 
 Examples:

@@ -20,7 +20,7 @@ const IDENTITY: &str =
     "SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id)";
 
 /// A column for each member that is not a group, of the group `vehicle` too.
-pub(super) const COLUMNS: [(&str, &str); 20] = [
+pub(super) const COLUMNS: [(&str, &str); 21] = [
     ("id", "TEXT PRIMARY KEY"),
     ("report_number", "TEXT NOT NULL"),
     ("organization_id", "TEXT NOT NULL"),
@@ -31,6 +31,7 @@ pub(super) const COLUMNS: [(&str, &str); 20] = [
     ("final_price_try", "TEXT NOT NULL"),
     ("published_at", "TEXT NOT NULL"),
     ("created_at", "TEXT NOT NULL"),
+    ("updated_at", "TEXT NOT NULL"),
     ("plate_masked", "TEXT NOT NULL"),
     ("vin_masked", "TEXT NOT NULL"),
     ("brand", "TEXT NOT NULL"),
@@ -142,9 +143,9 @@ fn create(transaction: &Transaction<'_>, base_url: &str, partner: &str) -> Resul
         INSERT_SYNC,
         [base_url, partner, &to_json(&Checkpoint::default())?.to_string()],
     )?;
-    // `changed_at` is when this state of it was first seen, by this machine's clock; `json` the report as the service gave it.
+    // `seen_at` is when this state of it was first seen, by this machine's clock; `json` the report as the service gave it.
     let reports = format!(
-        "CREATE TABLE reports ({}, changed_at TEXT NOT NULL, json TEXT NOT NULL) STRICT",
+        "CREATE TABLE reports ({}, seen_at TEXT NOT NULL, json TEXT NOT NULL) STRICT",
         columns.join(", ")
     );
     transaction.execute(&reports, [])?;
@@ -166,7 +167,7 @@ fn put(transaction: &Transaction<'_>, report: &InspectionListItem, stored: &mut 
     let names: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let places = vec!["?"; COLUMNS.len() + 2].join(", ");
     let upsert = format!(
-        "INSERT OR REPLACE INTO reports ({}, changed_at, json) VALUES ({places})",
+        "INSERT OR REPLACE INTO reports ({}, seen_at, json) VALUES ({places})",
         names.join(", ")
     );
     let now = when::at(chrono::Utc::now());
