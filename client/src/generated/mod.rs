@@ -718,8 +718,9 @@ them a control character.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub device_serial: ::std::option::Option<MeasurementRequestDeviceSerial>,
         /**Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
-makes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly
-recommended, and best of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
+makes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two
+stations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best
+of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
 characters, none of them a control character.
 */
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
@@ -880,8 +881,9 @@ them a control character.
         }
     }
     /**Your own id of the measurement, which makes retries safe: a package with an id that was recorded before
-makes no new record. Unique per partner, for ever, whichever key is used; compared exactly. Strongly
-recommended, and best of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
+makes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two
+stations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best
+of the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120
 characters, none of them a control character.
 */
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -1178,7 +1180,8 @@ last page.
         ///Presigned link to a small version, valid until `expires_at`; null when there is none.
         #[serde(deserialize_with = "::std::option::Option::deserialize")]
         pub thumb_url: ::std::option::Option<::std::string::String>,
-        /**Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers.
+        /**Presigned link to the photo, valid until `expires_at`. Fetch it with GET, without the signature headers; one
+range of bytes may be asked for (`Range`), to go on where a download broke off.
 */
         pub url: ::std::string::String,
     }
@@ -4420,12 +4423,12 @@ devices (dynamometer, suspension, brake and slip testers).
 - HTTP and JSON. Every path begins with `/api/v1/partner`.
 - A partner sees only the organizations and branches it has been granted. Whatever lies outside answers exactly
   like what does not exist: 404 `not_found`, or an empty list where it was named by a filter. Never 403.
-- Every request is signed with HMAC-SHA256 and accepted once: see the security scheme `PartnerSignature`, which
-  has everything an implementation needs.
+- Every request is signed with HMAC-SHA256 and accepted once: see the chapter "Signing", which has everything an
+  implementation needs.
 - All report endpoints are GET and change nothing. The one write, `POST /api/v1/partner/test-line/measurements`,
   is idempotent through its field `external_id`.
 - Personal data in reports is returned as each organization's `pii_mode` allows.
-- There are no webhooks and no events. Poll the list of inspections with `published_from`.
+- There are no webhooks and no events. Poll the list of inspections: see the chapter "Keeping in step".
 
 ## Environments
 
@@ -4434,7 +4437,8 @@ devices (dynamometer, suspension, brake and slip testers).
 | Production | `live` | `<prefix>_live_` |
 | Sandbox | `test` | `<prefix>_test_` |
 
-A key works in its own environment only. The operator tells you both base addresses and the prefix.
+A key works in its own environment only. The operator tells you both base addresses and the prefix. Both are reached
+over TLS 1.2 or 1.3, by HTTP/1.1 or HTTP/2; older versions of TLS are refused.
 
 ## Getting started
 
@@ -4450,23 +4454,185 @@ A key works in its own environment only. The operator tells you both base addres
 
 ## Conventions
 
-- Times are RFC 3339. The service answers in UTC (`Z`); what you send must carry an offset (`Z` or `+03:00`).
-  In a query string a literal `+` means a space, so write the plus of an offset as `%2B`.
+- Times are RFC 3339. The service answers in UTC (`Z`) with up to six decimals of a second, and without decimals
+  where these would be zeros; what you send must carry an offset (`Z` or `+03:00`). In a query string a literal `+`
+  means a space, so write the plus of an offset as `%2B`.
 - Money is a decimal number in a string with exactly two decimals (`"1250.00"`), in Turkish lira where the name
   ends in `_try`. Do not read it into a binary floating-point number.
 - Ids are opaque strings (UUIDs in lower-case canonical text today). Any other text is simply not found.
 - Codes in capitals (`severity`, `fuel_type`, `kind`, ...) are open vocabularies: the values known today are
   listed with each field, and new ones may come at any time. Handle an unknown value as "other".
 - New members may appear in any response at any time: ignore what you do not know.
-- In a request, `null` for a member that may be left out means that it is left out.
-- JSON bodies are UTF-8 and are sent with `Content-Type: application/json`. A body that comes with a GET request
-  is measured and covered by the signature like any other, and then ignored.
+- In a request, `null` for a member that may be left out means that it is left out. In an answer, a member is null
+  only where its description says so; one that has no value is absent, and every required one is there.
+- JSON bodies are UTF-8, without a byte-order mark, and are sent with `Content-Type: application/json`; parameters
+  such as a charset are ignored, and without the header a body is taken for JSON. Another type is 400. A body that
+  comes with a GET request is measured and covered by the signature like any other, and then ignored.
+- Answers are `application/json`, a PDF `application/pdf`; `Accept` is not looked at.
+- Nothing is compressed: `Accept-Encoding` is not looked at, and a body with a `Content-Encoding` is 400.
+- `ETag` names the very bytes of a report, its forms or its PDF. Send it in `If-None-Match`, and as long as they
+  hold the answer is 304 without a body. It counts like any other request.
+- The operations have the methods that stand here and no others: `HEAD` is 405, too. The documents and the links of
+  photos, which are not signed, take GET and HEAD.
 - A query parameter that the operation does not have, or one that is given twice, is refused with 400
   `invalid_request`, so that a mistyped `published_from` cannot silently return everything.
 - Paths are taken literally. A doubled or trailing slash, or a letter written as `%69`, makes another path: 404.
 - A path that exists answers 405 `method_not_allowed` to other methods, with the header `Allow`.
-- The service answers an unsigned request with 401 whatever its path is; only this document and its pages,
-  outside `/api/v1/partner`, are served unsigned (`/openapi.yaml`, `/openapi.json`).
+- The service answers an unsigned request with 401 whatever its path is. Only what lies outside `/api/v1/partner` is
+  served unsigned: this document (`/openapi.yaml`, `/openapi.json`), its pages (`/docs`), and pictures under
+  `/files/`, by the links that the photos' operation gives.
+
+## Keeping in step
+
+Reports change after they were published: prices and texts are corrected, photos are added, a report is archived or
+cancelled. One walk through the list of changes sees all of it:
+
+1. The first time, read `GET /api/v1/partner/inspections?updated_from=2000-01-01T00:00:00Z&limit=100` and follow
+   `page.next_cursor` to the end. Note the time at which you began, from the `Date` header of the first answer.
+2. From then on, ask with `updated_from` set to the time at which the last walk began, less ten minutes, and again
+   follow the cursors to the end. The overlap covers clocks, and changes that were being written meanwhile.
+3. Keep each report by its `id`; what you have with the same `updated_at` is known. `status` tells what was
+   `archived` or `cancelled`. Read detail, forms, photos and PDF anew where `updated_at` is later than yours, with
+   `If-None-Match` where you kept the `ETag`.
+
+The list is ordered by the reports' own last changes, oldest first, so a walk that breaks off may go on with its
+cursor, or begin anew at the `updated_at` of the last report that you kept, less the overlap. A cursor does not
+expire, but is for one walk: when the operator has changed the service's keys it is refused with 400, and the walk
+begins anew. When an organization changes its `pii_mode`, its name, a branch's name or a template, all of its
+reports have changed, and are listed. A report that goes back to revision is not seen until it comes back, with a
+later `updated_at`; a report of an organization or branch that you were granted no longer is not listed at all:
+compare with the organizations that are listed.
+
+## Signing
+
+Every request carries four headers, each exactly once:
+
+| Header | Content |
+|---|---|
+| `X-Partner-Key-Id` | the id of your key |
+| `X-Partner-Timestamp` | UNIX time in seconds |
+| `X-Partner-Nonce` | a fresh value of 16 to 128 visible ASCII characters |
+| `X-Partner-Signature` | the signature |
+
+### The key
+
+The HMAC key is the secret as it was shown to you: its 32 ASCII characters (`A-Z2-7`), **not** what they decode
+to as base32. The secret is never sent, and cannot be shown again: keep it out of program arguments, which every user
+of a machine can list, and out of logs. It does not change. To rotate, the operator issues a second key (a partner
+has at most two active keys per environment) and lets the first one expire: 24 hours later, or after another time of
+0 to 7 days that you agree on. Until then both work, and share grants, `external_id`s and nothing else. A revoked
+key stops working everywhere within 5 seconds.
+
+A key may have an **allowlist** of addresses, as CIDR blocks, v4 or v6; an empty one admits all. A request from
+elsewhere is 401 `invalid_key`, and since its signature was right, the message names the address that the service
+saw. The operator may have a new list reported only, before it is enforced.
+
+### The canonical string
+
+Six parts, joined with a line feed (byte `0A`), without one at the end:
+
+1. METHOD, in upper case: `GET` or `POST`.
+2. PATH: the bytes of the path as sent, beginning with `/api/v1/partner`, without host and query. If your base
+   address has a path of its own in front of that, it is not part of it.
+3. CANONICAL_QUERY: see below. Empty when there is no query; the line feed after it stays.
+4. TIMESTAMP, exactly as in the header.
+5. NONCE, exactly as in the header.
+6. BODY_SHA256: lower-case hex SHA-256 of the body's bytes as sent. Without a body it is the SHA-256 of nothing,
+   `e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855`.
+
+The signature covers exactly the bytes that are sent. Serialize the JSON once, sign those bytes, send those
+bytes.
+
+### The canonical query
+
+1. Take the query as sent: the bytes after the first `?` of the request target.
+2. Split on `&` only. Skip empty pieces. Split each piece at its first `=`; a piece without one has an empty
+   value.
+3. Decode each name and value once: `+` is a space, `%XX` is a byte (either hex case). Work on bytes, not
+   characters. A `%` that is not followed by two hex digits cannot be canonicalized: 400 `invalid_request`.
+4. Encode each byte other than `A-Z a-z 0-9 - . _ ~` as `%XX` with upper-case hex digits.
+5. Sort the encoded pairs bytewise, by name and then by value. Sort pairs, not joined text.
+6. Join each pair as `name=value` (the `=` is always there), and the pairs with `&`.
+
+| Query as sent | CANONICAL_QUERY |
+|---|---|
+| none, or a bare `?` | empty |
+| `limit=2&branch_id=b1` | `branch_id=b1&limit=2` |
+| `city=%c4%b0stanbul`, or the same in raw UTF-8 | `city=%C4%B0stanbul` |
+| `city=Ankara+Merkez`, `city=Ankara%20Merkez` | `city=Ankara%20Merkez` |
+| `published_from=2026-05-01T00:00:00%2b03:00` | `published_from=2026-05-01T00%3A00%3A00%2B03%3A00` |
+| `published_from=2026-05-01T00:00:00+03:00` | `published_from=2026-05-01T00%3A00%3A00%2003%3A00`; the plus was a space, so the value is then refused with 400 and a hint |
+| `status`, `status=` | `status=` |
+| `a=1&&b=2&` | `a=1&b=2` |
+| `cursor=ab/c==` | `cursor=ab%2Fc%3D%3D` |
+| `a=2&a=1` | `a=1&a=2` |
+| `a=10&a=9` | `a=10&a=9` |
+| `B=1&a=1` | `B=1&a=1` |
+| `q=!'()*~-._` | `q=%21%27%28%29%2A~-._` |
+| `x=%2541` | `x=%2541` |
+| `a=1=2` | `a=1%3D2` |
+| `x=%ff` | `x=%FF`; not UTF-8, so 400 after authentication |
+
+### Worked examples
+
+Both with the secret `ABCDEFGHIJKLMNOPQRSTUVWXYZ234567` and the timestamp `1780000000`.
+
+`GET /api/v1/partner/health` with the nonce `0123456789abcdef` has this canonical string (the empty line is
+CANONICAL_QUERY):
+
+```text
+GET
+/api/v1/partner/health
+
+1780000000
+0123456789abcdef
+e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+```
+
+and this signature:
+
+```text
+X-Partner-Signature: sha256=00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7
+```
+
+`POST /api/v1/partner/test-line/measurements` with the nonce `fedcba9876543210` and this body, one line without
+a line feed at its end:
+
+```json
+{"branch_code":"ANK-01","plate":"34 ABC 123","external_id":"M-2026-000123","measurements":{"BRAKE_FRONT_LEFT":2.85}}
+```
+
+has BODY_SHA256 `495b3592cf59dba90ae4278d1e85e45d8c84924e04ddbec582deb56ddee35ffe` and the signature
+
+```text
+X-Partner-Signature: sha256=6e2febc72e7e807189a31166a454fb3e24d8b8a8fc40506c048ff3da418fcf57
+```
+
+### Tried and found right
+
+Beside this document, unsigned: `/docs/signing-vectors.json` has canonical strings and signatures that every
+implementation must come to, and `/docs` a page that signs in the browser, step by step, and signing kits in seven
+languages: one file each, without dependencies, checked against the vectors.
+
+### Order of the checks
+
+Limit of the IP address, the four headers, key, timestamp, size of the body, signature, IP allowlist, nonce,
+limit of the key, path and method, scope, parameters and body. The first check that fails answers. A request
+with a wrong signature uses up no nonce and does not count against your limit. A nonce is used up as soon as
+signature and address are right, whatever is answered then.
+
+### What each 401 means
+
+| `code` | Cause | Remedy |
+|---|---|---|
+| `missing_signature_headers` | one of the four headers is absent, empty, sent twice or unusable: a nonce shorter than 16 or longer than 128 characters or not visible ASCII, a timestamp that is no plain integer | send all four headers, once each; look for a proxy that drops or doubles them |
+| `invalid_key` | the key id is unknown, malformed, revoked or expired, its partner is disabled, it belongs to the other environment, or it was used from an address that its IP allowlist does not admit. One answer for all; only in the last case does the message name the address that the service saw | check the key id and the base address; ask the operator to admit the address |
+| `expired_timestamp` | the timestamp is more than 300 s from the server's time, which the message tells | synchronize the clock, and sign at the moment of sending: a request that waited in a queue must be signed anew |
+| `invalid_signature` | the value does not begin with `sha256=`, is not 64 lower-case hex digits, or is not the signature of this request. In the sandbox the message holds the canonical string as the service built it | compare that string with yours byte by byte; then check that the secret belongs to the key id, and that nothing re-encodes query or body after signing |
+| `replay_detected` | the key has used this nonce before. Of simultaneous uses exactly one passes | sign every attempt anew, with a fresh nonce; never re-send a signed request as it was |
+
+The address that limit and allowlist look at is that of the connection, or the one that the operator's own
+proxies report.
 
 ## Errors
 
@@ -4485,7 +4651,7 @@ response) when you ask for support. The service keeps its request log for 90 day
 | 401 | `missing_signature_headers` | one of the four headers is absent, empty, repeated or unusable | send all four, once each |
 | 401 | `invalid_key` | this key is not accepted here | check key id, environment and your IP allowlist; ask the operator |
 | 401 | `expired_timestamp` | the timestamp is more than 300 s from the server's time | synchronize the clock (NTP), sign anew |
-| 401 | `invalid_signature` | the signature does not match the request | compare canonical strings: see the security scheme |
+| 401 | `invalid_signature` | the signature does not match the request | compare canonical strings: see the chapter "Signing" |
 | 401 | `replay_detected` | the nonce has been used | sign anew with a fresh nonce |
 | 403 | `scope_required` | the key lacks the scope that the operation needs | ask the operator for the scope |
 | 404 | `not_found` | it does not exist, or is not open to you | look for a wrong id or code; ask the operator whether it is open to you |
@@ -4523,16 +4689,30 @@ A retry is a new request: fresh nonce, fresh timestamp, new signature, and for a
 | Request body | 1,048,576 bytes |
 | Life of a photo link | 900 s |
 | Age of a report that a measurement is written into | 24 h |
+| Life of a pending measurement | none: it waits until an inspector applies or discards it |
+| Life of an `external_id` | for ever |
+| Life of a cursor | none, as long as the service's keys stay as they are |
+| Time to send a body | 30 s unless the operator set another limit |
 
 The limit per key is a fixed window of 60 seconds that opens with the key's first request in it. Only requests
 whose signature was right, and whose nonce was fresh, count. It is exact across all servers of the environment.
 
 ## Versions
 
-Semantic versioning; the major version is in the path. 1.0.0 (2026-05): health, organizations, branches and
-inspections. 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
-1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
-1.3.0 (2026-12): additions that `CHANGELOG.md` lists.
+Semantic versioning; the major version is in the path. An addition raises the minor version: a new operation,
+parameter, header, member of an answer, error code, or value of an open vocabulary. It may come at any time and asks
+nothing of you but to ignore what you do not know. What would break a client that keeps to this document raises the
+major version, and the path.
+
+**Deprecation.** What is to go is marked `deprecated` in this document, and named in the changelog with what takes
+its place, at least twelve months before it goes; the operator writes to every partner whose keys still use it. It
+works unchanged until then. A major version is served for at least twelve months after its successor.
+
+- 1.0.0 (2026-05): health, organizations, branches and inspections.
+- 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.
+- 1.2.0 (2026-11): `payload_mismatch`, and the reason `superseded` for a skipped point.
+- 1.3.0 (2026-12): `updated_at` with its filters, filters by `report_number` and `vin`, `ETag`, `field` and
+  `details` of an error, and what else `CHANGELOG.md` lists.
 
 
 Version: 1.3.0*/

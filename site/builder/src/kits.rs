@@ -23,6 +23,8 @@ pub struct Kit {
     pub file: String,
     /// What it is called.
     pub name: String,
+    /// The language that it is written in.
+    pub language: String,
     /// What it needs, in words.
     pub needs: String,
     /// How it is built; nothing where it runs as it is.

@@ -5,6 +5,7 @@
 //! calculator for signatures. The pages are plain HTML with a style sheet and three scripts; they load nothing from elsewhere, work
 //! from a folder without a server, and without scripts lack search and calculator alone.
 
+mod code_samples;
 mod document;
 mod errors;
 mod frame;
@@ -25,6 +26,7 @@ use maud::Markup;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+pub use code_samples::with_code_samples;
 pub use document::Document;
 pub use frame::{Frame, Section};
 pub use kits::Kit;
