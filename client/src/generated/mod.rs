@@ -1356,7 +1356,7 @@ null, `***` when hidden.
     pub struct Vehicle {
         ///Maker of the vehicle.
         pub brand: ::std::string::String,
-        ///Colour, in the organization's words.
+        ///Color, in the organization's words.
         pub color: ::std::string::String,
         /**Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,
 `OTHER`.
