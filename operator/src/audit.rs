@@ -39,7 +39,7 @@ pub enum Command {
 /// The options of `audit list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, threshold, template, secrets,
+    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, threshold, range, template, secrets,
     /// import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,

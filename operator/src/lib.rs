@@ -20,6 +20,7 @@ pub mod organization;
 pub mod partner;
 pub mod purge;
 mod query;
+pub mod range;
 pub mod request;
 pub mod secrets;
 pub mod session;
@@ -72,6 +73,9 @@ pub enum Command {
     /// Bounds that give a device value its status: set, remove, list
     #[command(after_help = threshold::EXAMPLES)]
     Threshold(Group<threshold::Command>),
+    /// Which device values can be: set, remove, list
+    #[command(after_help = range::EXAMPLES)]
+    Range(Group<range::Command>),
     /// Templates of forms: import, list
     #[command(after_help = template::EXAMPLES)]
     Template(Group<template::Command>),
@@ -115,6 +119,7 @@ impl Command {
             Self::Organization(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Branch(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Threshold(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Range(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Template(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Import(args) => import::run(&args).await,
             Self::Export(args) => export::run(&args).await,

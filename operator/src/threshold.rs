@@ -104,6 +104,19 @@ impl Range {
         self == Self::default()
     }
 
+    /// Its least and its greatest.
+    pub(crate) fn bounds(self) -> (Option<Decimal>, Option<Decimal>) {
+        (self.min, self.max)
+    }
+
+    /// With the bounds of `whole` where it has none.
+    pub(crate) fn within(self, whole: Self) -> Self {
+        Self {
+            min: self.min.or(whole.min),
+            max: self.max.or(whole.max),
+        }
+    }
+
     /// Whether its least is more than its greatest.
     pub(crate) fn is_reversed(self) -> bool {
         matches!((self.min, self.max), (Some(min), Some(max)) if min > max)
@@ -305,7 +318,7 @@ pub(crate) fn is_point(code: &str) -> bool {
     first && code.len() <= 64 && code.bytes().all(plain)
 }
 
-fn check_point(code: &str) -> Result<(), Failure> {
+pub(crate) fn check_point(code: &str) -> Result<(), Failure> {
     if is_point(code) {
         return Ok(());
     }
@@ -314,7 +327,7 @@ fn check_point(code: &str) -> Result<(), Failure> {
     )))
 }
 
-fn range(text: &str) -> Result<Range, String> {
+pub(crate) fn range(text: &str) -> Result<Range, String> {
     let (min, max) = text
         .split_once("..")
         .ok_or_else(|| "expected MIN..MAX, like -7..7; a bound that is left out is open, like 50..".to_owned())?;

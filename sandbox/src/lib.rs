@@ -7,6 +7,7 @@
 pub mod args;
 pub mod catalogue;
 pub mod data;
+pub mod fixtures;
 pub mod generate;
 mod insert;
 pub mod manifest;

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::SandboxError;
 use super::data::Dataset;
+use super::fixtures::{self, Fixture};
 
 /// Its name in the data folder.
 pub const FILE_NAME: &str = "sandbox.json";
@@ -26,6 +27,9 @@ pub struct Manifest {
     pub partners: Vec<Partner>,
     /// What to try first.
     pub examples: ManifestExamples,
+    /// What there is to try: requests, each with whose key signs it and what is answered.
+    #[serde(default)]
+    pub fixtures: Vec<Fixture>,
 }
 
 /// Why a manifest names nothing to run the acceptance scenarios against.
@@ -47,6 +51,9 @@ pub enum ManifestError {
 pub struct Partner {
     /// `alpha`, `beta`, `gamma` or `delta`.
     pub name: String,
+    /// What it is for, as a sentence.
+    #[serde(default)]
+    pub about: String,
     /// Public id of its key.
     pub key_id: String,
     /// The key's secret.
@@ -68,11 +75,15 @@ pub struct ManifestExamples {
     pub inspections: ExampleInspections,
     /// A report that each start opens again.
     pub open_report: OpenReport,
+    /// Reports that are open, that one first, each with a plate of its own.
+    #[serde(default)]
+    pub open_reports: Vec<OpenReport>,
     /// Code of a branch that is closed: 404.
     pub inactive_branch_code: String,
     /// Code of two branches granted to alpha: 400.
     pub ambiguous_branch_code: String,
-    /// Code of a branch not granted to beta: 404.
+    /// Code of a branch not granted to beta, whose reports it does not see; to delta, which may send measurements, it is
+    /// 404.
     pub not_granted_branch_code: String,
 }
 
@@ -117,10 +128,12 @@ impl Manifest {
                     plate: data.vehicles[open_report.vehicle].plate.clone(),
                     branch_code: data.branches[open_report.branch].code.to_owned(),
                 },
+                open_reports: fixtures::open_reports(data),
                 inactive_branch_code: examples.inactive_branch_code.to_owned(),
                 ambiguous_branch_code: examples.ambiguous_branch_code.to_owned(),
                 not_granted_branch_code: examples.not_granted_branch_code.to_owned(),
             },
+            fixtures: fixtures::fixtures(data),
         }
     }
 
@@ -191,6 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let partner = Partner {
             name: "alpha".to_owned(),
+            about: "It sends.".to_owned(),
             key_id: "vip_test_A".to_owned(),
             secret: "S".to_owned(),
             scopes: Vec::new(),

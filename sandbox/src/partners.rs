@@ -37,6 +37,7 @@ pub const SENDER: &str = "alpha";
 /// What a partner is given.
 struct PartnerSpec {
     name: &'static str,
+    about: &'static str,
     permissions: &'static [&'static str],
     /// Requests a minute.
     rate_limit: i32,
@@ -47,6 +48,7 @@ struct PartnerSpec {
 const PARTNERS: [PartnerSpec; 4] = [
     PartnerSpec {
         name: SENDER,
+        about: "Sees all organizations, in every privacy mode, and sends measurements; its limit is high enough for load tests.",
         permissions: &[WRITE],
         // High enough for load tests.
         rate_limit: 600_000,
@@ -54,12 +56,14 @@ const PARTNERS: [PartnerSpec; 4] = [
     },
     PartnerSpec {
         name: "beta",
+        about: "Sees two branches of one organization, and may only read.",
         permissions: &[],
         rate_limit: 6_000,
         grants: &[(MASKED, Some(&BETA_CODES))],
     },
     PartnerSpec {
         name: "gamma",
+        about: "Has been granted nothing yet: lists are empty, and everything else is not found.",
         permissions: &[WRITE],
         rate_limit: 6_000,
         grants: &[],
@@ -67,6 +71,7 @@ const PARTNERS: [PartnerSpec; 4] = [
     // The default limit (LIM-1).
     PartnerSpec {
         name: "delta",
+        about: "Sees one organization, in the mode NONE, and has the limit that every partner has: 60 requests a minute.",
         permissions: &[WRITE],
         rate_limit: 60,
         grants: &[(NONE, None)],
@@ -150,8 +155,11 @@ pub async fn load(connection: &Connection, master_key: &MasterKey) -> Result<Vec
         let nonce: Vec<u8> = row.try_get("secret_nonce").map_err(DbError::from)?;
         let ciphertext: Vec<u8> = row.try_get("secret_ciphertext").map_err(DbError::from)?;
         let secret = master_key.open(&key_id, &nonce, &ciphertext)?;
+        let name: String = row.try_get("name").map_err(DbError::from)?;
+        let spec = PARTNERS.iter().find(|spec| spec.name == name);
         partners.push(Partner {
-            name: row.try_get("name").map_err(DbError::from)?,
+            about: spec.map(|spec| spec.about.to_owned()).unwrap_or_default(),
+            name,
             secret: secret.expose().to_owned(),
             scopes: row.try_get("scopes").map_err(DbError::from)?,
             organizations: row.try_get("organizations").map_err(DbError::from)?,

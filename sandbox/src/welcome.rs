@@ -166,6 +166,7 @@ mod tests {
     fn the_page_shows_the_keys_and_all_there_is_to_try_and_nobody_keeps_it() {
         let partner = Partner {
             name: "alpha".to_owned(),
+            about: "It sends.".to_owned(),
             key_id: "vip_test_A".to_owned(),
             secret: "S<3".to_owned(),
             scopes: Vec::new(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::program::Deployment;
 
 /// Commands that change the small world, with KEY for its key; each is undone by what it says.
-const UNDONE: [&str; 19] = [
+const UNDONE: [&str; 22] = [
     "partner-api partner disable Acme",
     "partner-api grant remove Acme izmir",
     "partner-api grant add Acme izmir --only --branch IZM-01",
@@ -28,6 +28,9 @@ const UNDONE: [&str; 19] = [
     "partner-api threshold set izmir SLIP_FRONT --good ..3",
     "partner-api threshold set izmir SLIP_REAR --good -1.5..1.5",
     "partner-api threshold remove izmir SLIP_FRONT",
+    "partner-api range set izmir SLIP_FRONT -15..15",
+    "partner-api range set izmir BRAKE_FRONT_LEFT ..12.5",
+    "partner-api range remove izmir SLIP_REAR",
 ];
 
 /// OPS-1, OPS-2
@@ -85,6 +88,7 @@ async fn a_command_that_finds_all_as_it_is_to_be_says_so_and_records_nothing() {
         "partner-api organization set izmir --pii-mode masked",
         "partner-api branch set izmir izm-01 --city İzmir",
         "partner-api threshold set izmir SLIP_FRONT --good -7.0..7 --borderline -9.50..9.5",
+        "partner-api range set izmir SLIP_REAR -15.0..15",
     ] {
         let line = line.replace("KEY", &key);
         let done = deployment.shell(&format!("{line} --json")).json();

@@ -95,6 +95,17 @@ async fn what_cannot_be_done_is_told_by_a_code_and_a_message_and_changes_nothing
             2,
             "is no measurement point",
         ),
+        ("partner-api range set izmir SLIP_FRONT ..", 2, "one bound at least"),
+        (
+            "partner-api range set izmir SLIP_FRONT -2000..5",
+            2,
+            "a range can be narrowed, not widened",
+        ),
+        (
+            "partner-api range remove izmir SLIP_REARS",
+            3,
+            "did you mean `SLIP_REAR`?",
+        ),
         (
             "partner-api threshold remove izmir SLIP_FRONTS",
             3,

@@ -116,6 +116,7 @@ impl Deployment {
             "partner-api branch create izmir IZM-02 --name Konak --city İzmir --district Konak",
             "partner-api grant add Acme izmir",
             "partner-api threshold set izmir SLIP_FRONT --good -7..7 --borderline -9.5..9.5",
+            "partner-api range set izmir SLIP_REAR -15..15",
         ] {
             let ran = self.shell(line);
             assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
@@ -135,5 +136,6 @@ SELECT jsonb_build_object(
   'organizations', (SELECT jsonb_agg(o ORDER BY o.id) FROM organizations o),
   'branches', (SELECT jsonb_agg(b ORDER BY b.id) FROM branches b),
   'thresholds', (SELECT jsonb_agg(t ORDER BY t.organization_id, t.point_code) FROM thresholds t),
+  'plausible_ranges', (SELECT jsonb_agg(r ORDER BY r.organization_id, r.point_code) FROM plausible_ranges r),
   'templates', (SELECT jsonb_agg(t ORDER BY t.id) FROM form_templates t),
   'points', (SELECT jsonb_agg(p ORDER BY p.id) FROM form_template_points p))::text";

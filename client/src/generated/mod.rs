@@ -1283,7 +1283,9 @@ In `NONE` and `MASKED` a Turkish national id or a telephone number in free text 
     }
     /**Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
 organization has no threshold that gives the value a status. `superseded`: the report has a device value that
-was measured later. Further reasons may be added: treat one that you do not know as "not written".
+was measured later. `implausible`: the value cannot be, for it lies outside the point's range
+(`x-plausible-range`) or a narrower one of the organization's; look at its unit. Further reasons may be added:
+treat one that you do not know as "not written".
 */
     #[derive(
         ::serde::Deserialize,
@@ -1357,7 +1359,7 @@ null, `***` when hidden.
     pub struct Vehicle {
         ///Maker of the vehicle.
         pub brand: ::std::string::String,
-        ///Colour, in the organization's words.
+        ///Color, in the organization's words.
         pub color: ::std::string::String,
         /**Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,
 `OTHER`.
@@ -4440,6 +4442,12 @@ devices (dynamometer, suspension, brake and slip testers).
 A key works in its own environment only. The operator tells you both base addresses and the prefix. Both are reached
 over TLS 1.2 or 1.3, by HTTP/1.1 or HTTP/2; older versions of TLS are refused.
 
+In the sandbox the header `Prefer` (RFC 7240) orders an answer that the operation declares, so that you can try your
+code for it: `Prefer: code=429, error=rate_limited` an error by its status and code, `Prefer: code=201,
+example=pending` a success, which is the example given here. Such a request is signed like any other, uses up its
+nonce and counts against your limit; nothing else comes of it. A status or code that the operation does not have is
+400 `invalid_request`. In production the header means nothing.
+
 ## Getting started
 
 1. The operator creates your partner account and a test key. The secret is shown once, at that moment: store it.
@@ -5053,27 +5061,31 @@ accepted request makes a new record.
 **Points.** Not every code must be sent; the inspector completes the rest by hand. A code that has no
 counterpart in the report's template is no error: it comes back in `skipped_points`.
 
-| Code | Meaning | Unit |
-|---|---|---|
-| `DYNO_FACTORY_HP` | dynamometer, factory power | HP |
-| `DYNO_MEASURED_HP` | dynamometer, measured power | HP |
-| `SUSP_FRONT_LEFT` | suspension efficiency, front left | percent |
-| `SUSP_FRONT_RIGHT` | suspension efficiency, front right | percent |
-| `SUSP_REAR_LEFT` | suspension efficiency, rear left | percent |
-| `SUSP_REAR_RIGHT` | suspension efficiency, rear right | percent |
-| `BRAKE_FRONT_LEFT` | brake force, front left | kN |
-| `BRAKE_FRONT_RIGHT` | brake force, front right | kN |
-| `BRAKE_REAR_LEFT` | brake force, rear left | kN |
-| `BRAKE_REAR_RIGHT` | brake force, rear right | kN |
-| `HANDBRAKE_LEFT` | handbrake force, left | kN |
-| `HANDBRAKE_RIGHT` | handbrake force, right | kN |
-| `SLIP_FRONT` | lateral slip, front (signed) | m/km |
-| `SLIP_REAR` | lateral slip, rear (signed) | m/km |
+| Code | Meaning | Unit | Range |
+|---|---|---|---|
+| `DYNO_FACTORY_HP` | dynamometer, factory power | HP | 0 to 2500 |
+| `DYNO_MEASURED_HP` | dynamometer, measured power | HP | 0 to 2500 |
+| `SUSP_FRONT_LEFT` | suspension efficiency, front left | percent | 0 to 100 |
+| `SUSP_FRONT_RIGHT` | suspension efficiency, front right | percent | 0 to 100 |
+| `SUSP_REAR_LEFT` | suspension efficiency, rear left | percent | 0 to 100 |
+| `SUSP_REAR_RIGHT` | suspension efficiency, rear right | percent | 0 to 100 |
+| `BRAKE_FRONT_LEFT` | brake force, front left | kN | 0 to 50 |
+| `BRAKE_FRONT_RIGHT` | brake force, front right | kN | 0 to 50 |
+| `BRAKE_REAR_LEFT` | brake force, rear left | kN | 0 to 50 |
+| `BRAKE_REAR_RIGHT` | brake force, rear right | kN | 0 to 50 |
+| `HANDBRAKE_LEFT` | handbrake force, left | kN | 0 to 50 |
+| `HANDBRAKE_RIGHT` | handbrake force, right | kN | 0 to 50 |
+| `SLIP_FRONT` | lateral slip, front (signed) | m/km | -100 to 100 |
+| `SLIP_REAR` | lateral slip, rear (signed) | m/km | -100 to 100 |
 
 `DYNO_RATIO` is not sent. The service computes it (100 × `DYNO_MEASURED_HP` / the vehicle's registered factory
 power, two decimals) when both are known, and lists it in `applied_points`; sent by a device it is skipped as
 `unknown_point`. Devices send no status either: good, borderline or out of limit follows from the
 organization's thresholds.
+
+A value outside its range (the last column, bounds included) cannot be, and is most often in another unit: 2850
+for a brake is in newtons. It is recorded, not written to the report, and comes back in `skipped_points` as
+`implausible`. An organization may narrow the ranges.
 
 
 Sends a `POST` request to `/api/v1/partner/test-line/measurements`

@@ -21,6 +21,7 @@ pub mod names;
 pub mod param;
 pub mod pattern;
 mod plain;
+pub mod plausible;
 pub mod response;
 pub mod rules;
 pub mod schema;
@@ -36,6 +37,7 @@ pub use json_body::{JsonBody, OptionalJsonBody};
 pub use kept::Kept;
 pub use lists::{ListForm, ListQuery};
 pub use pattern::Pattern;
+pub use plausible::PlausibleRange;
 pub use rules::{ArrayRules, MapRules, NumberRules, StringRules};
 
 /// A type without a value (`not: {}`): nothing can be read into it, and nothing written.

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use rust_decimal::Decimal;
 
 use crate::model::{Field, IntegerKind, OneWay, Type};
 
@@ -76,4 +77,11 @@ pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStrea
 /// A whole number as a literal of its type.
 pub(crate) fn integer(value: i128, kind: IntegerKind) -> TokenStream {
     TokenStream::from_str(&format!("{value}{}", kind.name())).unwrap_or_default()
+}
+
+/// A decimal number as a constant expression.
+pub(super) fn decimal(value: Decimal) -> TokenStream {
+    let parts = value.unpack();
+    let (lo, mid, hi, negative, scale) = (parts.lo, parts.mid, parts.hi, parts.negative, parts.scale);
+    quote! { Decimal::from_parts(#lo, #mid, #hi, #negative, #scale) }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{derived, docs, enumerations, fields, imports, members, readers, unions};
 use crate::model::{Api, BodyContent, Field, Form, Operation, Others, Shape, Struct, Type, TypeDefinition};
+use crate::read::plausible;
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
@@ -24,6 +25,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             "codegen_runtime::MapRules",
             "codegen_runtime::NumberRules",
             "codegen_runtime::Pattern",
+            "codegen_runtime::PlausibleRange",
             "codegen_runtime::StringRules",
             "codegen_runtime::body",
             "codegen_runtime::param",
@@ -99,6 +101,7 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     let remote = read.then(|| quote! { #[serde(remote = "Self")] });
     let read = read.then(|| quote! { codegen_runtime::read_object!(#ident); });
     let write = (read.is_some() && write).then(|| quote! { codegen_runtime::write_object!(#ident); });
+    let plausible = object.fields.iter().filter_map(|field| plausible_ranges(ident, field));
     quote! {
         #[derive(Clone, Debug, PartialEq, #derives)]
         #remote
@@ -106,8 +109,30 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
         pub struct #ident { #(#members),* }
         #read
         #write
+        #(#plausible)*
         #readers
     }
+}
+
+/// What a member's `x-plausible-range` says, as a constant of the struct.
+fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
+    let ranges = plausible::ranges(&field.schema);
+    if ranges.is_empty() {
+        return None;
+    }
+    let plain = field.ident.to_string().trim_start_matches("r#").to_uppercase();
+    let name = quote::format_ident!("{plain}_PLAUSIBLE_RANGES");
+    let about = format!(" Which values of `{}` can be, by their names.", field.name);
+    let rows = ranges.iter().map(|(name, minimum, maximum)| {
+        let (minimum, maximum) = (fields::decimal(*minimum), fields::decimal(*maximum));
+        quote! { PlausibleRange { name: #name, minimum: #minimum, maximum: #maximum } }
+    });
+    Some(quote! {
+        impl #owner {
+            #[doc = #about]
+            pub const #name: &'static [PlausibleRange] = &[#(#rows),*];
+        }
+    })
 }
 
 /// A value of another type under a name of its own: its rules are checked when it is read.

@@ -8,6 +8,7 @@ mod kinds;
 mod names;
 mod object;
 mod operation;
+pub(crate) mod plausible;
 mod responses;
 mod scalar;
 mod schema;

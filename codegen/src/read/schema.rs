@@ -7,7 +7,7 @@ use serde_json::Value;
 use syn::ext::IdentExt;
 
 use super::embed::{embedded, references};
-use super::{enumerations, names, object, scalar, union};
+use super::{enumerations, names, object, plausible, scalar, union};
 use crate::Problem;
 use crate::model::{Field, MapRules, OneWay, Shape, Type, TypeDefinition};
 use crate::node::Node;
@@ -27,7 +27,7 @@ pub const ANNOTATIONS: [&str; 10] = [
 ];
 
 /// What is read of a schema, beside the annotations: [`allow`] takes no other.
-pub const KEYWORDS: [&str; 29] = [
+pub const KEYWORDS: [&str; 30] = [
     "$ref",
     "additionalProperties",
     "allOf",
@@ -57,6 +57,7 @@ pub const KEYWORDS: [&str; 29] = [
     "x-decimal-places",
     "x-key-pattern",
     "x-max-significant-digits",
+    plausible::KEYWORD,
 ];
 
 /// Types of schemas that stand inside other schemas, with names made of the place where they stand.
@@ -395,6 +396,7 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
             "minProperties",
             "maxProperties",
             "x-key-pattern",
+            plausible::KEYWORD,
         ],
     )?;
     let values = match node.get("additionalProperties") {
@@ -408,6 +410,8 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
         max_properties,
         key_pattern: scalar::pattern(node, "x-key-pattern")?,
     };
+    let values_are_exact = matches!(values, Type::ExactNumber { .. });
+    plausible::check(node, rules.key_pattern.as_ref(), values_are_exact)?;
     Ok(Type::Map {
         values: Box::new(values),
         rules,
@@ -463,7 +467,13 @@ pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
     for (key, place) in node.members()? {
         let known = keywords.contains(&key) || ANNOTATIONS.contains(&key);
         // Rules of ours are refused where they would not be checked; other extensions are none of our business.
-        let ours = ["x-decimal-places", "x-max-significant-digits", "x-key-pattern"].contains(&key);
+        let ours = [
+            "x-decimal-places",
+            "x-max-significant-digits",
+            "x-key-pattern",
+            plausible::KEYWORD,
+        ]
+        .contains(&key);
         if !known && (ours || !key.starts_with("x-")) {
             return Err(place.refuse(format!(
                 "`{key}` is not supported here; values would not be checked against it"

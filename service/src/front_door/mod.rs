@@ -16,6 +16,7 @@ mod budget;
 mod identify;
 mod ip_limit;
 pub mod pages;
+mod prefer;
 pub mod public;
 mod record;
 mod route;
@@ -128,7 +129,10 @@ impl FrontDoor {
         let answered = async {
             let admitting = admit::admit(&self.directory, &self.admission, located);
             let admitted = stage(Stage::Admission, admitting).await?;
-            let routed = route::route(admitted)?;
+            let routed = match route::to_order(self.settings.environment, route::route(admitted)?)? {
+                Ok(routed) => routed,
+                Err(answered) => return Ok(answered),
+            };
             let permitted = route::permission(routed)?;
             let callable = route::parameters(permitted)?;
             callable.call(context).await

@@ -3,10 +3,10 @@
 use codegen_runtime::call::{Query, Request};
 use codegen_runtime::{Fault, Faults, names};
 use http::{HeaderMap, Method};
-use partner_api_signing::DecodedPair;
+use partner_api_signing::{DecodedPair, Environment};
 
 use super::admit::{Admitted, Caller};
-use super::{API_ROOT, Answered, Refused, Seen, public};
+use super::{API_ROOT, Answered, Refused, Seen, prefer, public};
 use crate::admission::Durability;
 use crate::context::Context;
 use crate::error::ApiError;
@@ -180,6 +180,28 @@ pub(super) fn route(admitted: Admitted) -> Result<Routed, Box<Refused>> {
             caller,
         }),
         Err(error) => Err(seen.refused(error)),
+    }
+}
+
+/// Answers a request that has ordered its answer, in the sandbox; gives back any other.
+///
+/// # Errors
+/// The error that was ordered, or 400 for one that the operation does not have.
+pub(super) fn to_order(environment: Environment, routed: Routed) -> Result<Result<Routed, Answered>, Box<Refused>> {
+    match prefer::answer(environment, routed.route.operation, &routed.headers) {
+        Ok(None) => Ok(Ok(routed)),
+        Ok(Some(response)) => Ok(Err(Answered {
+            seen: routed.seen,
+            response,
+        })),
+        Err(error) => {
+            let mut seen = routed.seen;
+            // Where such an answer comes of its own accord, the request was not counted.
+            if matches!(error.status(), 401 | 408 | 413) {
+                seen.standing = None;
+            }
+            Err(seen.refused(error))
+        }
     }
 }
 

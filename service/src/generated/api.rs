@@ -195,27 +195,31 @@ pub trait Api {
     /// **Points.** Not every code must be sent; the inspector completes the rest by hand. A code that has no
     /// counterpart in the report's template is no error: it comes back in `skipped_points`.
     ///
-    /// | Code | Meaning | Unit |
-    /// |---|---|---|
-    /// | `DYNO_FACTORY_HP` | dynamometer, factory power | HP |
-    /// | `DYNO_MEASURED_HP` | dynamometer, measured power | HP |
-    /// | `SUSP_FRONT_LEFT` | suspension efficiency, front left | percent |
-    /// | `SUSP_FRONT_RIGHT` | suspension efficiency, front right | percent |
-    /// | `SUSP_REAR_LEFT` | suspension efficiency, rear left | percent |
-    /// | `SUSP_REAR_RIGHT` | suspension efficiency, rear right | percent |
-    /// | `BRAKE_FRONT_LEFT` | brake force, front left | kN |
-    /// | `BRAKE_FRONT_RIGHT` | brake force, front right | kN |
-    /// | `BRAKE_REAR_LEFT` | brake force, rear left | kN |
-    /// | `BRAKE_REAR_RIGHT` | brake force, rear right | kN |
-    /// | `HANDBRAKE_LEFT` | handbrake force, left | kN |
-    /// | `HANDBRAKE_RIGHT` | handbrake force, right | kN |
-    /// | `SLIP_FRONT` | lateral slip, front (signed) | m/km |
-    /// | `SLIP_REAR` | lateral slip, rear (signed) | m/km |
+    /// | Code | Meaning | Unit | Range |
+    /// |---|---|---|---|
+    /// | `DYNO_FACTORY_HP` | dynamometer, factory power | HP | 0 to 2500 |
+    /// | `DYNO_MEASURED_HP` | dynamometer, measured power | HP | 0 to 2500 |
+    /// | `SUSP_FRONT_LEFT` | suspension efficiency, front left | percent | 0 to 100 |
+    /// | `SUSP_FRONT_RIGHT` | suspension efficiency, front right | percent | 0 to 100 |
+    /// | `SUSP_REAR_LEFT` | suspension efficiency, rear left | percent | 0 to 100 |
+    /// | `SUSP_REAR_RIGHT` | suspension efficiency, rear right | percent | 0 to 100 |
+    /// | `BRAKE_FRONT_LEFT` | brake force, front left | kN | 0 to 50 |
+    /// | `BRAKE_FRONT_RIGHT` | brake force, front right | kN | 0 to 50 |
+    /// | `BRAKE_REAR_LEFT` | brake force, rear left | kN | 0 to 50 |
+    /// | `BRAKE_REAR_RIGHT` | brake force, rear right | kN | 0 to 50 |
+    /// | `HANDBRAKE_LEFT` | handbrake force, left | kN | 0 to 50 |
+    /// | `HANDBRAKE_RIGHT` | handbrake force, right | kN | 0 to 50 |
+    /// | `SLIP_FRONT` | lateral slip, front (signed) | m/km | -100 to 100 |
+    /// | `SLIP_REAR` | lateral slip, rear (signed) | m/km | -100 to 100 |
     ///
     /// `DYNO_RATIO` is not sent. The service computes it (100 × `DYNO_MEASURED_HP` / the vehicle's registered factory
     /// power, two decimals) when both are known, and lists it in `applied_points`; sent by a device it is skipped as
     /// `unknown_point`. Devices send no status either: good, borderline or out of limit follows from the
     /// organization's thresholds.
+    ///
+    /// A value outside its range (the last column, bounds included) cannot be, and is most often in another unit: 2850
+    /// for a brake is in newtons. It is recorded, not written to the report, and comes back in `skipped_points` as
+    /// `implausible`. An organization may narrow the ranges.
     #[endpoint{method = POST,
     path = "/api/v1/partner/test-line/measurements",
     operation_id = "submit_measurement",

@@ -8,6 +8,7 @@ use codegen_runtime::ExactNumber;
 use codegen_runtime::MapRules;
 use codegen_runtime::NumberRules;
 use codegen_runtime::Pattern;
+use codegen_runtime::PlausibleRange;
 use codegen_runtime::StringRules;
 use codegen_runtime::body;
 use codegen_runtime::param;
@@ -371,7 +372,7 @@ pub struct Vehicle {
     /// Transmission, a code in capitals. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,
     /// `OTHER`.
     pub transmission: String,
-    /// Colour, in the organization's words.
+    /// Color, in the organization's words.
     pub color: String,
     /// Mileage as registered with the vehicle, in kilometres. See also `snapshot.mileage_km`.
     pub mileage_km: i32,
@@ -382,7 +383,7 @@ impl JsonSchema for Vehicle {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"The inspected vehicle as registered.\",\"required\":[\"plate_masked\",\"vin_masked\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\",\"mileage_km\"],\"properties\":{\"plate_masked\":{\"type\":\"string\",\"description\":\"Number plate, as the organization's `pii_mode` allows. Never null, `***` when hidden.\",\"example\":\"34***23\"},\"vin_masked\":{\"type\":\"string\",\"description\":\"Vehicle identification number, as the organization's `pii_mode` allows. Never null, `***` when hidden.\\n\",\"example\":\"WVW***0147\"},\"brand\":{\"type\":\"string\",\"description\":\"Maker of the vehicle.\",\"example\":\"Volkswagen\"},\"model\":{\"type\":\"string\",\"description\":\"Model of the vehicle.\",\"example\":\"Golf 1.5 TSI\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1900,\"maximum\":2100,\"description\":\"Model year.\",\"example\":2021},\"type\":{\"type\":\"string\",\"description\":\"Body type, a code in capitals. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,\\n`COUPE`, `CABRIO`, `PICKUP`, `VAN`, `OTHER`.\\n\",\"x-known-values\":[\"SEDAN\",\"HATCHBACK\",\"STATION_WAGON\",\"SUV\",\"COUPE\",\"CABRIO\",\"PICKUP\",\"VAN\",\"OTHER\"],\"example\":\"HATCHBACK\"},\"fuel_type\":{\"type\":\"string\",\"description\":\"Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"GASOLINE\",\"DIESEL\",\"LPG\",\"HYBRID\",\"ELECTRIC\",\"OTHER\"],\"example\":\"GASOLINE\"},\"transmission\":{\"type\":\"string\",\"description\":\"Transmission, a code in capitals. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"MANUAL\",\"AUTOMATIC\",\"SEMI_AUTOMATIC\",\"OTHER\"],\"example\":\"AUTOMATIC\"},\"color\":{\"type\":\"string\",\"description\":\"Colour, in the organization's words.\",\"example\":\"Beyaz\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Mileage as registered with the vehicle, in kilometres. See also `snapshot.mileage_km`.\",\"example\":48210}}}",
+            "{\"type\":\"object\",\"description\":\"The inspected vehicle as registered.\",\"required\":[\"plate_masked\",\"vin_masked\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\",\"mileage_km\"],\"properties\":{\"plate_masked\":{\"type\":\"string\",\"description\":\"Number plate, as the organization's `pii_mode` allows. Never null, `***` when hidden.\",\"example\":\"34***23\"},\"vin_masked\":{\"type\":\"string\",\"description\":\"Vehicle identification number, as the organization's `pii_mode` allows. Never null, `***` when hidden.\\n\",\"example\":\"WVW***0147\"},\"brand\":{\"type\":\"string\",\"description\":\"Maker of the vehicle.\",\"example\":\"Volkswagen\"},\"model\":{\"type\":\"string\",\"description\":\"Model of the vehicle.\",\"example\":\"Golf 1.5 TSI\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1900,\"maximum\":2100,\"description\":\"Model year.\",\"example\":2021},\"type\":{\"type\":\"string\",\"description\":\"Body type, a code in capitals. Open vocabulary; known values: `SEDAN`, `HATCHBACK`, `STATION_WAGON`, `SUV`,\\n`COUPE`, `CABRIO`, `PICKUP`, `VAN`, `OTHER`.\\n\",\"x-known-values\":[\"SEDAN\",\"HATCHBACK\",\"STATION_WAGON\",\"SUV\",\"COUPE\",\"CABRIO\",\"PICKUP\",\"VAN\",\"OTHER\"],\"example\":\"HATCHBACK\"},\"fuel_type\":{\"type\":\"string\",\"description\":\"Fuel, a code in capitals. Open vocabulary; known values: `GASOLINE`, `DIESEL`, `LPG`, `HYBRID`, `ELECTRIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"GASOLINE\",\"DIESEL\",\"LPG\",\"HYBRID\",\"ELECTRIC\",\"OTHER\"],\"example\":\"GASOLINE\"},\"transmission\":{\"type\":\"string\",\"description\":\"Transmission, a code in capitals. Open vocabulary; known values: `MANUAL`, `AUTOMATIC`, `SEMI_AUTOMATIC`,\\n`OTHER`.\\n\",\"x-known-values\":[\"MANUAL\",\"AUTOMATIC\",\"SEMI_AUTOMATIC\",\"OTHER\"],\"example\":\"AUTOMATIC\"},\"color\":{\"type\":\"string\",\"description\":\"Color, in the organization's words.\",\"example\":\"Beyaz\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"description\":\"Mileage as registered with the vehicle, in kilometres. See also `snapshot.mileage_km`.\",\"example\":48210}}}",
         )
     }
 }
@@ -734,6 +735,81 @@ pub struct MeasurementRequest {
     pub measurements: std::collections::BTreeMap<String, ExactNumber>,
 }
 codegen_runtime::read_object!(MeasurementRequest);
+impl MeasurementRequest {
+    /// Which values of `measurements` can be, by their names.
+    pub const MEASUREMENTS_PLAUSIBLE_RANGES: &'static [PlausibleRange] = &[
+        PlausibleRange {
+            name: "DYNO_FACTORY_HP",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(2500u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "DYNO_MEASURED_HP",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(2500u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "SUSP_FRONT_LEFT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(100u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "SUSP_FRONT_RIGHT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(100u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "SUSP_REAR_LEFT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(100u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "SUSP_REAR_RIGHT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(100u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "BRAKE_FRONT_LEFT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(50u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "BRAKE_FRONT_RIGHT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(50u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "BRAKE_REAR_LEFT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(50u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "BRAKE_REAR_RIGHT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(50u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "HANDBRAKE_LEFT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(50u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "HANDBRAKE_RIGHT",
+            minimum: Decimal::from_parts(0u32, 0u32, 0u32, false, 0u32),
+            maximum: Decimal::from_parts(50u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "SLIP_FRONT",
+            minimum: Decimal::from_parts(100u32, 0u32, 0u32, true, 0u32),
+            maximum: Decimal::from_parts(100u32, 0u32, 0u32, false, 0u32),
+        },
+        PlausibleRange {
+            name: "SLIP_REAR",
+            minimum: Decimal::from_parts(100u32, 0u32, 0u32, true, 0u32),
+            maximum: Decimal::from_parts(100u32, 0u32, 0u32, false, 0u32),
+        },
+    ];
+}
 mod measurement_request_reading {
     use super::*;
     struct Read_measured_at(DateTime<Utc>);
@@ -848,7 +924,7 @@ impl JsonSchema for MeasurementRequest {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A package of test-line device values for one vehicle at one branch. Unknown members are ignored.\",\"required\":[\"branch_code\",\"plate\",\"measurements\"],\"properties\":{\"branch_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not\\nmatter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.\\n\",\"example\":\"ANK-01\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"description\":\"Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are\\nremoved; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five\\ndigits, else 400 `invalid_request`. 1 to 32 characters as sent.\\n\",\"example\":\"34 ABC 123\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A\\ntime more than 5 minutes ahead of the server's is 400 `invalid_request`.\\n\",\"example\":\"2026-06-15T12:05:00+03:00\"},\"external_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Your own id of the measurement, which makes retries safe: a package with an id that was recorded before\\nmakes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two\\nstations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best\\nof the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120\\ncharacters, none of them a control character.\\n\",\"example\":\"ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10\"},\"device_serial\":{\"type\":\"string\",\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of\\nthem a control character.\\n\",\"example\":\"BT-3000-77812\"},\"measurements\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":50,\"x-key-pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"additionalProperties\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18},\"description\":\"The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital\\nletter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400\\n`invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at\\nmost 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's\\ndescription lists the codes and their units.\\n\",\"example\":{\"BRAKE_FRONT_LEFT\":2.85,\"BRAKE_FRONT_RIGHT\":2.79,\"SLIP_FRONT\":-1.4,\"DYNO_MEASURED_HP\":146.5}}}}",
+            "{\"type\":\"object\",\"description\":\"A package of test-line device values for one vehicle at one branch. Unknown members are ignored.\",\"required\":[\"branch_code\",\"plate\",\"measurements\"],\"properties\":{\"branch_code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Code of the branch where the vehicle was measured, as listed with the branches. Letter case does not\\nmatter, as Turkish keyboards mean it: `i`, `ı` and `İ` count as `I`. 1 to 64 characters.\\n\",\"example\":\"ANK-01\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":32,\"description\":\"Turkish number plate. It is put into capitals (`i`, `ı` and `İ` become `I`), and spaces, dots and dashes are\\nremoved; what is left must be a province from 01 to 81, one to three letters of `A-Z`, and two to five\\ndigits, else 400 `invalid_request`. 1 to 32 characters as sent.\\n\",\"example\":\"34 ABC 123\"},\"measured_at\":{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"When the vehicle was measured: RFC 3339 with an offset. Leave it out to have the server's time taken. A\\ntime more than 5 minutes ahead of the server's is 400 `invalid_request`.\\n\",\"example\":\"2026-06-15T12:05:00+03:00\"},\"external_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Your own id of the measurement, which makes retries safe: a package with an id that was recorded before\\nmakes no new record. Unique per partner, for ever, whichever station or key sends it; compared exactly: two\\nstations that count from 1 would take each other's measurements for repeats. Strongly recommended, and best\\nof the form `<branch>-<device>-<uuid>`, which no other station gives. 1 to 120\\ncharacters, none of them a control character.\\n\",\"example\":\"ANK-01-BT3000-77812-5f0c9a52-8f4e-4b0e-9d0b-6c1a3f7e2d10\"},\"device_serial\":{\"type\":\"string\",\"maxLength\":120,\"pattern\":\"^[^\\\\x00-\\\\x1F\\\\x7F]*$\",\"description\":\"Serial number of the device. Kept for tracing, and used for nothing else. At most 120 characters, none of\\nthem a control character.\\n\",\"example\":\"BT-3000-77812\"},\"measurements\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":50,\"x-key-pattern\":\"^[A-Z][A-Z0-9_]{0,63}$\",\"x-plausible-range\":{\"DYNO_FACTORY_HP\":{\"minimum\":0,\"maximum\":2500},\"DYNO_MEASURED_HP\":{\"minimum\":0,\"maximum\":2500},\"SUSP_FRONT_LEFT\":{\"minimum\":0,\"maximum\":100},\"SUSP_FRONT_RIGHT\":{\"minimum\":0,\"maximum\":100},\"SUSP_REAR_LEFT\":{\"minimum\":0,\"maximum\":100},\"SUSP_REAR_RIGHT\":{\"minimum\":0,\"maximum\":100},\"BRAKE_FRONT_LEFT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_FRONT_RIGHT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_REAR_LEFT\":{\"minimum\":0,\"maximum\":50},\"BRAKE_REAR_RIGHT\":{\"minimum\":0,\"maximum\":50},\"HANDBRAKE_LEFT\":{\"minimum\":0,\"maximum\":50},\"HANDBRAKE_RIGHT\":{\"minimum\":0,\"maximum\":50},\"SLIP_FRONT\":{\"minimum\":-100,\"maximum\":100},\"SLIP_REAR\":{\"minimum\":-100,\"maximum\":100}},\"additionalProperties\":{\"type\":\"number\",\"format\":\"decimal\",\"x-max-significant-digits\":18},\"description\":\"The values: measurement point code to number, in the point's unit. 1 to 50 of them. A code is a capital\\nletter followed by up to 63 capitals, digits and underscores (`^[A-Z][A-Z0-9_]{0,63}$`), else 400\\n`invalid_request`; a code that is sent twice is refused likewise. A value is a finite JSON number of at\\nmost 18 significant digits, with a dot before its decimals; its exact decimal text is kept. The operation's\\ndescription lists the codes and their units.\\n\",\"example\":{\"BRAKE_FRONT_LEFT\":2.85,\"BRAKE_FRONT_RIGHT\":2.79,\"SLIP_FRONT\":-1.4,\"DYNO_MEASURED_HP\":146.5}}}}",
         )
     }
 }
@@ -970,7 +1046,9 @@ impl JsonSchema for SkippedPoint {
 }
 /// Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the
 /// organization has no threshold that gives the value a status. `superseded`: the report has a device value that
-/// was measured later. Further reasons may be added: treat one that you do not know as "not written".
+/// was measured later. `implausible`: the value cannot be, for it lies outside the point's range
+/// (`x-plausible-range`) or a narrower one of the organization's; look at its unit. Further reasons may be added:
+/// treat one that you do not know as "not written".
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SkipReason(
     /// The value.
@@ -987,7 +1065,7 @@ impl JsonSchema for SkipReason {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"string\",\"description\":\"Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the\\norganization has no threshold that gives the value a status. `superseded`: the report has a device value that\\nwas measured later. Further reasons may be added: treat one that you do not know as \\\"not written\\\".\\n\",\"x-known-values\":[\"unknown_point\",\"no_status\",\"superseded\"],\"example\":\"no_status\"}",
+            "{\"type\":\"string\",\"description\":\"Why a point was not written. `unknown_point`: the report's template has no such point. `no_status`: the\\norganization has no threshold that gives the value a status. `superseded`: the report has a device value that\\nwas measured later. `implausible`: the value cannot be, for it lies outside the point's range\\n(`x-plausible-range`) or a narrower one of the organization's; look at its unit. Further reasons may be added:\\ntreat one that you do not know as \\\"not written\\\".\\n\",\"x-known-values\":[\"unknown_point\",\"no_status\",\"superseded\",\"implausible\"],\"example\":\"no_status\"}",
         )
     }
 }

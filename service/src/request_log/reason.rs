@@ -174,6 +174,8 @@ reasons! {
     Panicked = "panicked",
     /// The answer could not be built.
     AnswerUnbuildable = "answer_unbuildable",
+    /// The caller ordered this answer (`Prefer`), in the sandbox.
+    AnswerOrdered = "answer_ordered",
 }
 
 impl From<&DbError> for Reason {

@@ -11,6 +11,7 @@ pub mod newer;
 pub mod pdf_key;
 pub mod personal;
 pub mod plate;
+pub mod plausible;
 pub mod privacy;
 pub mod scrub;
 #[cfg(test)]

@@ -9,4 +9,5 @@ mod documents;
 mod operations;
 mod requests;
 mod responses;
+mod spelling;
 mod versions;

@@ -38,6 +38,7 @@ mod front_door {
     mod messages;
     mod pages;
     mod paths;
+    mod preferences;
     mod queries;
     mod replay;
     mod signature;

@@ -12,8 +12,10 @@ use partner_api::publishing::{self, Turn, Worker};
 use partner_api::secrets::MasterKey;
 use partner_api::server::{RunningServer, ServerParts, start};
 use partner_api::storage::Storage;
+use partner_api_sandbox::fixtures::holds;
 use partner_api_sandbox::manifest::Manifest;
 use partner_api_sandbox::{SandboxError, generate, manifest, seed};
+use partner_api_signing::{Headers, UnsignedRequest, split_target};
 use partner_api_tests::cluster::Database;
 use sandbox_pictures::SCENES;
 use uuid::Uuid;
@@ -291,5 +293,59 @@ async fn the_acceptance_scenarios_pass_again_and_again() {
         .map(|outcome| outcome.number)
         .collect();
     assert_eq!(passed, [4, 5, 6], "{outcomes}");
+    assert!(server.stop(Duration::from_secs(5)).await);
+}
+
+/// SVC-10, LIM-1, MEA-17
+#[tokio::test]
+async fn everything_that_is_listed_to_try_answers_as_it_says() {
+    let place = place().await;
+    seed(&place.pool, &place.storage, &place.master_key, "vip")
+        .await
+        .expect("made");
+    let server = serve(&place).await;
+    let manifest = manifest(&place.pool, &place.master_key, &server.public_url)
+        .await
+        .expect("a manifest");
+    let client = reqwest::Client::new();
+    for fixture in &manifest.fixtures {
+        let partner = manifest.partner(&fixture.partner).expect("a partner");
+        for turn in 1..=fixture.times {
+            let body = fixture.body.clone().unwrap_or_default();
+            let (path, query) = split_target(&fixture.target);
+            let unsigned = UnsignedRequest {
+                method: &fixture.method,
+                path,
+                raw_query: query.as_bytes(),
+                body: body.as_bytes(),
+            };
+            let key_id = partner.key_id.parse().expect("a key id");
+            let secret = partner.secret.parse().expect("a secret");
+            let now = chrono::Utc::now().timestamp().unsigned_abs();
+            let nonce = Uuid::new_v4().to_string();
+            let headers = Headers::sign(&key_id, &secret, unsigned, now, &nonce).expect("signed");
+            let mut request = client.request(
+                fixture.method.parse().expect("a method"),
+                format!("{}{}", manifest.base_url, fixture.target),
+            );
+            for (name, value) in headers.iter() {
+                request = request.header(name, value);
+            }
+            for (name, value) in &fixture.headers {
+                request = request.header(name, value);
+            }
+            let answer = request.body(body).send().await.expect("an answer");
+            let status = answer.status().as_u16();
+            let text = answer.text().await.expect("a body");
+            if turn == fixture.times {
+                assert_eq!(status, fixture.status, "{}: {text}", fixture.name);
+                let json = serde_json::from_str(&text).expect("JSON");
+                assert!(holds(&json, &fixture.holds), "{}: {text}", fixture.name);
+            }
+        }
+    }
+    // Each of the open reports takes a measurement.
+    assert!(manifest.examples.open_reports.len() > 4);
+    assert_eq!(manifest.examples.open_reports[0], manifest.examples.open_report);
     assert!(server.stop(Duration::from_secs(5)).await);
 }

@@ -189,7 +189,9 @@ async fn an_organisation_without_a_test_line_form_knows_no_point() {
 #[tokio::test]
 async fn values_are_kept_exactly_up_to_18_digits() {
     let world = World::new().await;
-    world.set_bounds("SUSP_FRONT_LEFT", ["0", "", "", ""]).await;
+    // A point of which the document knows no range.
+    world.add_point("OF_ITS_OWN").await;
+    world.set_bounds("OF_ITS_OWN", ["0", "", "", ""]).await;
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
     for value in [
         "0.000000000123456789",
@@ -197,7 +199,7 @@ async fn values_are_kept_exactly_up_to_18_digits() {
         "123456789.123456789",
         "0.10",
     ] {
-        world.send(PLATE, &[("SUSP_FRONT_LEFT", value)]).await;
+        world.send(PLATE, &[("OF_ITS_OWN", value)]).await;
         let kept: String = world
             .client()
             .await

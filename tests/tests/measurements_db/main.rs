@@ -7,6 +7,7 @@
 )]
 
 mod applying;
+mod implausible;
 mod matching;
 mod recording;
 mod replaying;

@@ -96,7 +96,13 @@ async fn packages_of_one_report_are_applied_in_the_order_of_their_arrival() {
     let world = World::new().await;
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
     let packages: Vec<_> = (0..150)
-        .map(|value: i32| world.package(PLATE, None, &[("SLIP_FRONT", &value.to_string())]))
+        .map(|value: i32| {
+            world.package(
+                PLATE,
+                None,
+                &[("SLIP_FRONT", &format!("{}.{}", value / 10, value % 10))],
+            )
+        })
         .collect();
     let ids: Vec<String> = packages
         .iter()
@@ -110,7 +116,7 @@ async fn packages_of_one_report_are_applied_in_the_order_of_their_arrival() {
         );
     }
     let (_, value, writer) = world.answers(report).await["SLIP_FRONT"].clone();
-    assert_eq!((value.to_string(), &writer), ("149".to_owned(), &ids[149]));
+    assert_eq!((value.to_string(), &writer), ("14.9".to_owned(), &ids[149]));
     // Every value that was written and replaced is kept, each once.
     let sql = "SELECT written_by FROM inspection_form_answer_history ORDER BY numeric_value";
     let history = world.client().await.query(sql, &[]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Which points of a measurement a report takes, and with which status (MEA-7, MEA-9, MEA-12). Pure.
+//! Which points of a measurement a report takes, and with which status (MEA-7, MEA-9, MEA-12, MEA-17). Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{APPLIED, Applied, Point, SkipReason, Skipped};
 use crate::rules::dyno;
 use crate::rules::newer::{self, Moment};
+use crate::rules::plausible::{self, Narrowed};
 use crate::rules::threshold::{self, Bounds, PointStatus};
 
 /// The test-line form of a report: its points, and what measurements have written into it since it was read.
@@ -26,6 +27,8 @@ pub(super) struct TestLine {
 pub(super) struct TestLinePoint {
     pub id: Uuid,
     pub bounds: Option<Bounds>,
+    /// What the organisation takes for possible.
+    pub narrowed: Narrowed,
     /// When the device value that the report has came about; `None`: it has none.
     pub present: Option<Moment>,
     /// What was written since the form was read.
@@ -111,10 +114,13 @@ impl TestLine {
     /// Decides each point, and computes `DYNO_RATIO` after them.
     ///
     /// The ratio is decided as if it had been sent, but for a form without the point: then nobody asked for it, and it is
-    /// left out without a word. It goes with the power that it is computed from where that is superseded.
+    /// left out without a word. It goes with the power that it is computed from where that is superseded or cannot be.
     fn outcomes(&self, moment: Moment, points: &[Point]) -> Vec<(Point, PointOutcome)> {
         let outcome = |point: &Point| {
             let known = self.points.get(&point.code).ok_or(SkipReason::UnknownPoint)?;
+            if !plausible::is_plausible(&point.code, point.value, known.narrowed) {
+                return Err(SkipReason::Implausible);
+            }
             let status = threshold::status(point.value, known.bounds.as_ref()).ok_or(SkipReason::NoStatus)?;
             if newer::is_superseded(moment, known.present) {
                 return Err(SkipReason::Superseded);
@@ -145,7 +151,7 @@ impl TestLine {
                 text: value.to_string(),
             };
             let outcome = match of_measured {
-                Err(SkipReason::Superseded) => Err(SkipReason::Superseded),
+                Err(reason @ (SkipReason::Superseded | SkipReason::Implausible)) => Err(*reason),
                 _ => outcome(&ratio),
             };
             outcomes.push((ratio, outcome));

@@ -84,6 +84,8 @@ pub enum SkipReason {
     NoStatus,
     /// The report has a device value that was measured later.
     Superseded,
+    /// It is a value that cannot be.
+    Implausible,
 }
 
 /// A point that was not written to a report.
@@ -114,7 +116,14 @@ pub async fn discard(client: &Connection, measurement_id: Uuid, by: &str) -> Res
 
 column! { Status { Applied = "APPLIED", Pending = "PENDING", Discarded = "DISCARDED" } }
 // As `measurements.point_outcomes` holds it, which is also how partners read it.
-column! { SkipReason { UnknownPoint = "unknown_point", NoStatus = "no_status", Superseded = "superseded" } }
+column! {
+    SkipReason {
+        UnknownPoint = "unknown_point",
+        NoStatus = "no_status",
+        Superseded = "superseded",
+        Implausible = "implausible",
+    }
+}
 
 /// A point's outcome as `measurements.point_outcomes` holds it.
 const APPLIED: &str = "applied";

@@ -13,6 +13,7 @@ use super::{Target, unexpected};
 use crate::db::transaction::{Prepared, Transaction};
 use crate::db::{DbError, thresholds};
 use crate::rules::newer::Moment;
+use crate::rules::plausible::Narrowed;
 use crate::rules::threshold::PointStatus;
 use crate::statement;
 
@@ -56,18 +57,19 @@ ORDER BY t.place";
 }
 
 statement! {
-    /// The points of the test-line forms of reports (`$1`), each with the organisation's bounds, and when the device value that it
+    /// The points of the test-line forms of reports (`$1`), each with the organisation's bounds and ranges, and when the device value that it
     /// has came about.
     ///
     /// That time is read from the measurement that the answer names as its writer, and kept nowhere else: an inspector or an
     /// older version of the service who overwrites the value thereby changes or removes its time too.
     pub READ = "\
 SELECT i.id AS inspection_id, t.id AS template_id, f.id AS form_id, p.id AS point_id, p.code, h.point_code IS NOT NULL AS has_bounds,
-       h.good_min, h.good_max, h.borderline_min, h.borderline_max, m.measured_at, m.received_at
+       h.good_min, h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, m.measured_at, m.received_at
 FROM inspections i
 JOIN form_templates t ON t.organization_id = i.organization_id AND t.is_test_line
 JOIN form_template_points p ON p.template_id = t.id
 LEFT JOIN thresholds h ON h.organization_id = i.organization_id AND h.point_code = p.code
+LEFT JOIN plausible_ranges r ON r.organization_id = i.organization_id AND r.point_code = p.code
 LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
 LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
 LEFT JOIN measurements m ON m.id = CASE WHEN a.written_by ~ '^device:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
@@ -287,6 +289,10 @@ fn point(row: &Row) -> Result<TestLinePoint, DbError> {
     Ok(TestLinePoint {
         id: row.try_get("point_id")?,
         bounds,
+        narrowed: Narrowed {
+            minimum: row.try_get("minimum")?,
+            maximum: row.try_get("maximum")?,
+        },
         present,
         answer: None,
     })

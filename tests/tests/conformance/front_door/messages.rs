@@ -44,7 +44,8 @@ impl<'s> Table<'s> {
 
     async fn send(&mut self, sent: &str, request: Request) {
         let answer = self.service.send(request).await;
-        let text = answer.json().to_string();
+        let error = &answer.json()["error"];
+        let text = format!("{} {}", error["message"], error["details"]);
         for word in FOREIGN_WORDS {
             assert!(!text.contains(word), "{sent}: {word:?} in {text}");
         }

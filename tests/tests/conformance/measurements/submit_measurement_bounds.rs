@@ -74,23 +74,6 @@ async fn a_member_that_is_sent_twice_is_refused() {
     assert!(message.contains("plate"), "{message}");
 }
 
-/// ERR-1
-#[tokio::test]
-async fn a_refusal_repeats_neither_plate_nor_value() {
-    let service = Service::start().await;
-    for body in [
-        with("plate", json!("34 GIZLI 7654")),
-        with("measurements", json!({ "BRAKE_FRONT_LEFT": "7654" })),
-    ] {
-        let message = service
-            .measure(&ALPHA, body)
-            .await
-            .assert_refused(400, "invalid_request")
-            .message();
-        assert!(!message.contains("7654"), "{message}");
-    }
-}
-
 /// MEA-4
 #[tokio::test]
 async fn keys_of_measurements_have_1_to_64_characters_of_their_alphabet() {

@@ -123,3 +123,27 @@ async fn what_an_allowlist_in_report_mode_would_refuse_is_logged_with_key_and_ad
         .unwrap_or_else(|| panic!("{log}"));
     assert!(line.contains(REPORTED.id) && line.contains("127.0.0.1"), "{line}");
 }
+
+/// ERR-1, SVC-5
+#[tokio::test]
+async fn what_a_refusal_repeats_to_its_sender_is_in_no_log() {
+    let (log, _guard) = logging("debug,refinery_core=warn,tokio_postgres=warn");
+    let service = Service::start().await;
+    for (body, repeated) in [
+        (
+            r#"{"branch_code":"IZMIR-01","plate":"34 GIZLI 7654","measurements":{"A":1}}"#,
+            "34GIZLI7654",
+        ),
+        (
+            r#"{"branch_code":"IZMIR-01","plate":"35 OPN 205","measurements":{"BRAKE_FRONT_LEFT":"7654"}}"#,
+            "7654",
+        ),
+    ] {
+        let answer = service.measure(&ALPHA, body).await;
+        let message = answer.assert_refused(400, "invalid_request").message();
+        assert!(message.contains(repeated), "{message}");
+    }
+    let text = log.text();
+    assert!(text.contains("invalid_request"), "{text}");
+    assert!(!text.contains("7654") && !text.contains("GIZLI"), "{text}");
+}

@@ -1,0 +1,111 @@
+//! Answers to order, in the sandbox alone.
+
+use partner_api_signing::Environment;
+use partner_api_tests::fixture::{LIVE, THREE_A_MINUTE};
+use partner_api_tests::{ALPHA, Options, Request, Service};
+
+const LIST: &str = "/api/v1/partner/inspections";
+const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
+const PACKAGE: &str = r#"{"branch_code":"IZMIR-01","plate":"35 OPN 205","external_id":"ordered","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
+
+fn ordered(preference: &str) -> Request {
+    Request::get(LIST).header("prefer", preference).signed_by(&ALPHA)
+}
+
+/// SVC-10
+#[tokio::test]
+async fn an_error_that_is_ordered_comes_as_it_would_of_its_own_accord() {
+    let service = Service::start().await;
+    for (preference, status, code) in [
+        ("code=429, error=rate_limited", 429, "rate_limited"),
+        ("code=429; error=ip_rate_limited", 429, "ip_rate_limited"),
+        ("code=503", 503, "service_unavailable"),
+        ("code=401, error=invalid_key", 401, "invalid_key"),
+        ("code=405", 405, "method_not_allowed"),
+        ("code=408", 408, "request_timeout"),
+        ("code=413", 413, "payload_too_large"),
+        ("code=500", 500, "internal_error"),
+    ] {
+        service.send(ordered(preference)).await.assert_refused(status, code);
+    }
+    let ordered = ordered("code=429, error=rate_limited");
+    service.send(ordered).await.snapshot("an_answer_that_is_ordered_comes");
+}
+
+/// SVC-10
+#[tokio::test]
+async fn a_success_that_is_ordered_is_the_documents_example_and_records_nothing() {
+    let service = Service::start().await;
+    let post = |preference: &str| {
+        let request = Request::post(MEASUREMENTS, PACKAGE).header("prefer", preference);
+        service.send(request.signed_by(&ALPHA))
+    };
+    let pending = post("code=201, example=pending").await;
+    assert_eq!(pending.assert_status(201).json()["data"]["status"], "pending");
+    assert_eq!(
+        post("code=201").await.assert_status(201).json()["data"]["status"],
+        "applied"
+    );
+    assert_eq!(
+        post("code=200").await.assert_status(200).json()["data"]["idempotent_replay"],
+        true
+    );
+    post("code=404").await.assert_refused(404, "not_found");
+    assert_eq!(service.count("measurements").await, 0);
+    // And the external_id is not used up.
+    post("handling=strict").await.assert_status(201);
+    assert_eq!(service.count("measurements").await, 1);
+}
+
+/// SVC-10
+#[tokio::test]
+async fn what_the_operation_does_not_declare_cannot_be_ordered() {
+    let service = Service::start().await;
+    for (preference, told) in [
+        ("code=418", "code must be one of 200, 400"),
+        ("code=403", "code must be one of"),
+        ("code=many", "is many"),
+        (
+            "code=429, error=not_found",
+            "error must be one of rate_limited, ip_rate_limited",
+        ),
+    ] {
+        let answer = service.send(ordered(preference)).await;
+        let message = answer.assert_refused(400, "invalid_request").message();
+        assert!(message.starts_with("Prefer: ") && message.contains(told), "{message}");
+    }
+}
+
+/// SVC-10
+#[tokio::test]
+async fn an_order_is_signed_uses_up_its_nonce_and_counts() {
+    let service = Service::start().await;
+    let unsigned = Request::get(LIST).header("prefer", "code=500");
+    service
+        .send(unsigned)
+        .await
+        .assert_refused(401, "missing_signature_headers");
+    let once = || ordered("code=500").nonce("0123456789abcdef");
+    service.send(once()).await.assert_refused(500, "internal_error");
+    service.send(once()).await.assert_refused(401, "replay_detected");
+    for status in [500, 500, 500, 429] {
+        let request = Request::get(LIST)
+            .header("prefer", "code=500")
+            .signed_by(&THREE_A_MINUTE);
+        service.send(request).await.assert_status(status);
+    }
+}
+
+/// SVC-10
+#[tokio::test]
+async fn in_production_the_header_means_nothing() {
+    let service = Service::start_with(Options {
+        environment: Environment::Live,
+        ..Options::default()
+    })
+    .await;
+    let request = Request::get("/api/v1/partner/health")
+        .header("prefer", "code=500")
+        .signed_by(&LIVE);
+    service.send(request).await.assert_status(200);
+}
