@@ -97,11 +97,10 @@ impl Connect {
                         .or_else(|| variable("PARTNER_SECRET").map(|_| Source::Variable("PARTNER_SECRET".to_owned()))),
                     open_report: None,
                 };
-                let is_whole = |part: bool, flag: bool| part || flag;
-                if is_whole(from_environment.base_url.is_some(), self.base_url.is_some())
-                    && is_whole(from_environment.key_id.is_some(), self.key_id.is_some())
-                    && is_whole(from_environment.secret.is_some(), self.secret_file.is_some())
-                {
+                let has_address = from_environment.base_url.is_some() || self.base_url.is_some();
+                let has_key = from_environment.key_id.is_some() || self.key_id.is_some();
+                let has_secret = from_environment.secret.is_some() || self.secret_file.is_some();
+                if has_address && has_key && has_secret {
                     from_environment
                 } else {
                     self.config()?.profile(None)?

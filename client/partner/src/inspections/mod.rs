@@ -1,21 +1,19 @@
 //! `partner inspections`: list, get, forms, photos, pdf.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+mod files;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use futures::{StreamExt as _, TryStreamExt as _};
-use partner_api_client::{Call as _, Client, ClientInfo as _, Problem, RetryPolicy, inspections, types};
+use partner_api_client::{Call as _, Client, inspections, types};
 use partner_api_terminal::output::{Output, Row};
 use partner_api_terminal::when;
 use serde::Serialize;
-use serde_json::json;
 use types::InspectionStatus;
 
 use crate::failure::Failure;
-use crate::file::download;
 use crate::profile::Connect;
+use files::{PdfArgs, PhotosArgs};
 
 /// What the help says at its end.
 pub const EXAMPLES: &str = "\
@@ -24,11 +22,6 @@ Examples:
   partner inspections get 0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f
   partner inspections pdf 0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f --output report.pdf
   partner inspections photos 0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f --into photos";
-
-/// How long a file may take to come.
-const DOWNLOAD: Duration = Duration::from_secs(600);
-/// Links that end sooner than this are asked for again.
-const LINK_RESERVE: TimeDelta = TimeDelta::seconds(60);
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -81,40 +74,13 @@ pub struct OneArgs {
     pub id: String,
 }
 
-/// The arguments of `photos`.
-#[derive(Args, Debug)]
-pub struct PhotosArgs {
-    /// The report's id
-    pub id: String,
-    /// A folder for the photos, which is made if it does not exist; those that are there already are not fetched again
-    #[arg(long, value_name = "FOLDER")]
-    pub into: Option<PathBuf>,
-}
-
-/// The arguments of `pdf`.
-#[derive(Args, Debug)]
-pub struct PdfArgs {
-    /// The report's id
-    pub id: String,
-    /// The file; nothing is overwritten [default: ID.pdf]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
 pub(crate) async fn run(connect: &Connect, command: &Command) -> Result<Output, Failure> {
     match command {
         Command::List(args) => list(&connect.client()?, args).await,
         Command::Get(args) => get(&connect.client()?, &args.id).await,
         Command::Forms(args) => forms(&connect.client()?, &args.id).await,
-        Command::Photos(args) => photos(&connect.client()?, args).await,
-        Command::Pdf(args) => {
-            let client = connect.account()?.client_with(RetryPolicy {
-                attempt: Some(DOWNLOAD),
-                total: DOWNLOAD,
-                ..RetryPolicy::default()
-            })?;
-            pdf(&client, args).await
-        }
+        Command::Photos(args) => files::photos(&connect.client()?, args).await,
+        Command::Pdf(args) => files::pdf(connect, args).await,
     }
 }
 
@@ -257,146 +223,4 @@ async fn forms(client: &Client, id: &str) -> Result<Output, Failure> {
         })
         .collect();
     Ok(Output::rows(&points, "The report has no forms."))
-}
-
-#[derive(Serialize)]
-struct Photo {
-    /// Where it was put.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<PathBuf>,
-    #[serde(flatten)]
-    photo: types::Photo,
-}
-
-impl Row for Photo {
-    const COLUMNS: &'static [&'static str] = &["KIND", "POINT", "CAPTION", "BYTES", "WHERE"];
-
-    fn cells(&self) -> Vec<String> {
-        let Self { file, photo } = self;
-        let place = file.as_ref().map(|path| path.display().to_string());
-        vec![
-            photo.kind.clone(),
-            photo.point_code.clone().unwrap_or_default(),
-            photo.caption.clone().unwrap_or_default(),
-            photo.size_bytes.to_string(),
-            place.unwrap_or_else(|| photo.url.clone()),
-        ]
-    }
-}
-
-async fn photos(client: &Client, args: &PhotosArgs) -> Result<Output, Failure> {
-    let mut listed = listed(client, &args.id).await?;
-    let mut rows = Vec::new();
-    if let Some(folder) = &args.into {
-        std::fs::create_dir_all(folder).map_err(Failure::of(folder))?;
-        let ids: Vec<_> = listed.iter().map(|photo| photo.id).collect();
-        for (index, id) in ids.into_iter().enumerate() {
-            if listed.iter().any(|photo| photo.expires_at - Utc::now() < LINK_RESERVE) {
-                listed = self::listed(client, &args.id).await?;
-            }
-            // One that was hidden meanwhile is not shown any more.
-            let Some(photo) = listed.iter().find(|photo| photo.id == id).cloned() else {
-                continue;
-            };
-            let file = folder.join(name(index, &photo));
-            fetch(client, &photo, &file).await?;
-            rows.push(Photo {
-                file: Some(file),
-                photo,
-            });
-        }
-    } else {
-        rows.extend(listed.into_iter().map(|photo| Photo { file: None, photo }));
-    }
-    Ok(Output::rows(&rows, "The report has no photos."))
-}
-
-async fn listed(client: &Client, id: &str) -> Result<Vec<types::Photo>, Problem> {
-    Ok(client
-        .get_inspection_photos()
-        .id(id)
-        .send()
-        .answer()
-        .await?
-        .into_inner()
-        .photos)
-}
-
-/// `01-exterior-<id>.jpg`: in the report's order, and the same every time.
-fn name(index: usize, photo: &types::Photo) -> String {
-    let kind: String = photo
-        .kind
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|character| character.to_ascii_lowercase())
-        .collect();
-    let extension = match photo.mime_type.as_str() {
-        "image/jpeg" => "jpg",
-        "image/png" => "png",
-        "image/webp" => "webp",
-        _ => "bin",
-    };
-    format!("{:02}-{kind}-{}.{extension}", index + 1, photo.id)
-}
-
-/// Fetches a photo by its link, which is not signed; one that is there with the size that it should have is left alone.
-async fn fetch(client: &Client, photo: &types::Photo, file: &Path) -> Result<(), Failure> {
-    let size = u64::try_from(photo.size_bytes).unwrap_or_default();
-    if file.metadata().is_ok_and(|there| there.len() == size) {
-        return Ok(());
-    }
-    let unreached = |source| Problem::Unreached {
-        source,
-        request_id: None,
-    };
-    let answer = client
-        .client()
-        .get(&photo.url)
-        .timeout(DOWNLOAD)
-        .send()
-        .await
-        .and_then(reqwest::Response::error_for_status)
-        .map_err(unreached)?;
-    let stream = answer.bytes_stream().map_err(unreached);
-    let written = download(file, &file.display().to_string(), Some(size), stream).await?;
-    if written != size {
-        return Err(Failure::Failed(format!(
-            "{}: {written} bytes came, {size} were announced",
-            file.display()
-        )));
-    }
-    Ok(())
-}
-
-async fn pdf(client: &Client, args: &PdfArgs) -> Result<Output, Failure> {
-    let fits = |character: char| character.is_ascii_alphanumeric() || character == '-';
-    let path = match &args.output {
-        Some(path) => path.clone(),
-        None if args.id.chars().all(fits) => PathBuf::from(format!("{}.pdf", args.id)),
-        None => {
-            return Err(Failure::Usage(format!(
-                "`{}` cannot name a file: say --output FILE",
-                args.id
-            )));
-        }
-    };
-    // What would be refused at the end is refused before the request.
-    if path.symlink_metadata().is_ok() {
-        return Err(Failure::Refused(format!(
-            "{} is there already; nothing is overwritten",
-            path.display()
-        )));
-    }
-    let answer = client.get_inspection_pdf().id(args.id.as_str()).send().answer().await?;
-    let (total, request_id) = (answer.content_length(), answer.request_id().map(str::to_owned));
-    let stream = answer.into_inner().into_inner().map_err(|source| Problem::Unreached {
-        source,
-        request_id: request_id.clone(),
-    });
-    let bytes = download(&path, &path.display().to_string(), total, stream).await?;
-    let path = path.display().to_string();
-    Ok(Output::said(
-        &format!("{path}, {bytes} bytes"),
-        &json!({ "file": path, "bytes": bytes }),
-    ))
 }
