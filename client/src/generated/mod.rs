@@ -4713,8 +4713,10 @@ nothing of you but to ignore what you do not know. What would break a client tha
 major version, and the path.
 
 **Deprecation.** What is to go is marked `deprecated` in this document, and named in the changelog with what takes
-its place, at least twelve months before it goes; the operator writes to every partner whose keys still use it. It
-works unchanged until then. A major version is served for at least twelve months after its successor.
+its place, at least twelve months before it goes; the operator writes to every partner whose keys still use it. The
+answers of an operation that is to go carry the headers `Deprecation` (RFC 9745: since when) and `Sunset` (RFC 8594:
+from when on it may be gone). It works unchanged until then. A major version is served for at least twelve months
+after its successor.
 
 - 1.0.0 (2026-05): health, organizations, branches and inspections.
 - 1.1.0 (2026-06): `POST /api/v1/partner/test-line/measurements` and the scope `test-line:write`.

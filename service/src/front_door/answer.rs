@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Answered, Refused, Seen};
+use super::{Answered, Refused, Seen, sunset};
 use crate::admission::Standing;
 use crate::error::ApiError;
 use crate::request_log::Reason;
@@ -112,7 +112,15 @@ pub(super) fn finished(mut response: Response<Body>, seen: &Seen) -> Response<Bo
     if let Some(standing) = seen.standing {
         add_rate_limit(&mut response, standing);
     }
+    // Of what was answered by the operation itself: the errors are the entrance's.
+    if let (Some(operation), false) = (seen.operation, is_error(response.status())) {
+        sunset::announce(response.headers_mut(), operation);
+    }
     response
+}
+
+fn is_error(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
 }
 
 /// The IETF draft's fields: the key's policy, and what is left of its window.

@@ -20,6 +20,7 @@ mod prefer;
 pub mod public;
 mod record;
 mod route;
+mod sunset;
 mod verify;
 
 use std::net::{IpAddr, SocketAddr};

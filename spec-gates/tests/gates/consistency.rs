@@ -1,7 +1,7 @@
 //! What the contract says in two places is the same in both.
 
 use serde_json::json;
-use spec_gates::consistency::{codes_by_status, error_codes, request_ids};
+use spec_gates::consistency::{codes_by_status, deprecations, error_codes, request_ids};
 
 use crate::contracts::{at, released, working};
 
@@ -13,6 +13,7 @@ fn the_contracts_say_the_same_everywhere() {
         let mut wrong = error_codes(&contract);
         wrong.extend(codes_by_status(&contract));
         wrong.extend(request_ids(&contract));
+        wrong.extend(deprecations(&contract));
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }
@@ -71,4 +72,37 @@ fn a_response_without_the_request_id_is_found_wherever_it_is_used() {
     assert_eq!(wrong.len(), uses, "{wrong:?}");
     let place = "/paths/~1api~1v1~1partner~1test-line~1measurements/post/responses/403: ";
     assert!(wrong.iter().any(|wrong| wrong.starts_with(place)), "{wrong:?}");
+}
+
+/// SVC-11
+#[test]
+fn an_operation_that_is_to_go_says_so_a_year_before_on_its_answers() {
+    let place = "/paths/~1api~1v1~1partner~1health/get";
+    let with = |since: &str, sunset: &str, is_marked: bool, headers: &[&str]| {
+        let mut contract = working();
+        let operation = at(&mut contract, place);
+        operation["x-deprecated-since"] = json!(since);
+        operation["x-sunset"] = json!(sunset);
+        operation["deprecated"] = json!(is_marked);
+        for name in headers {
+            operation["responses"]["200"]["headers"][*name] = json!({"schema": {"type": "string"}});
+        }
+        deprecations(&contract)
+    };
+    let both = ["Deprecation", "Sunset"];
+    assert_eq!(with("2027-01-15", "2028-01-15", true, &both), Vec::<String>::new());
+    for (found, words) in [
+        (with("2027-01-15", "2028-01-14", true, &both), "less than twelve months"),
+        (with("2027-01-15", "next year", true, &both), "State both"),
+        (with("2027-01-15", "2028-01-15", false, &both), "not `deprecated: true`"),
+        (
+            with("2027-01-15", "2028-01-15", true, &["Sunset"]),
+            "the header Deprecation is not declared",
+        ),
+    ] {
+        let [wrong] = &found[..] else {
+            panic!("not one finding: {found:?}")
+        };
+        assert!(wrong.starts_with(place) && wrong.contains(words), "{wrong}");
+    }
 }

@@ -1,0 +1,77 @@
+//! Operations that are to go say so on their answers: since when they are deprecated (`Deprecation`, RFC 9745), and from when on
+//! they may be gone (`Sunset`, RFC 8594).
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::generated::operations::Operation;
+
+/// Adds the two headers, where the document has their dates: `x-deprecated-since` and `x-sunset` (SVC-11).
+pub(super) fn announce(headers: &mut HeaderMap, operation: &Operation) {
+    const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+    const SUNSET: HeaderName = HeaderName::from_static("sunset");
+    let day = |extension| midnight(operation.extension(extension)?);
+    let values = [
+        (
+            DEPRECATION,
+            day("x-deprecated-since").map(|day| format!("@{}", day.timestamp())),
+        ),
+        (
+            SUNSET,
+            day("x-sunset").map(|day| day.format("%a, %d %b %Y %H:%M:%S GMT").to_string()),
+        ),
+    ];
+    for (name, value) in values {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// The beginning of a day, in UTC; `None` for a text that is none, which a gate over the document refuses.
+fn midnight(text: &str) -> Option<DateTime<Utc>> {
+    let day: NaiveDate = text.parse().ok()?;
+    Some(day.and_time(NaiveTime::MIN).and_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generated::operations::OPERATIONS;
+
+    fn announced(extensions: &'static [(&'static str, &'static str)]) -> HeaderMap {
+        let operation = Operation {
+            id: "get_health_of_old",
+            method: "GET",
+            path: "/api/v1/partner/health",
+            query_parameters: &[],
+            has_body: false,
+            successes: &[200],
+            errors: &[],
+            security: &[],
+            extensions,
+        };
+        let mut headers = HeaderMap::new();
+        announce(&mut headers, &operation);
+        headers
+    }
+
+    /// SVC-11
+    #[test]
+    fn an_operation_that_is_to_go_says_since_when_and_until_when() {
+        let headers = announced(&[("x-deprecated-since", "2027-01-15"), ("x-sunset", "2028-02-01")]);
+        assert_eq!(headers["deprecation"], "@1799971200");
+        assert_eq!(headers["sunset"], "Tue, 01 Feb 2028 00:00:00 GMT");
+    }
+
+    #[test]
+    fn the_others_say_nothing() {
+        assert!(announced(&[("x-required-scope", "test-line:write")]).is_empty());
+        for operation in OPERATIONS {
+            let mut headers = HeaderMap::new();
+            announce(&mut headers, operation);
+            let is_to_go = operation.extension("x-sunset").is_some();
+            assert_eq!(headers.is_empty(), !is_to_go, "{}", operation.id);
+        }
+    }
+}
