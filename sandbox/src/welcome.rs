@@ -7,6 +7,7 @@ use partner_api::front_door::public::SPEC_YAML;
 use serde_json::Value;
 use site_builder::{Document, Frame};
 
+use super::fixtures::Fixture;
 use super::manifest::{FILE_NAME, Manifest, Partner};
 
 /// The page of a sandbox. It shows the partners' secrets, which open nothing but made-up data on this machine.
@@ -40,6 +41,14 @@ fn body(manifest: &Manifest) -> Markup {
         section {
             h2 #examples { "To try" }
             (shown(&examples))
+        }
+        section {
+            h2 #fixtures { "Each answer, and the request that brings it about" }
+            p {
+                "In this order each shows what it says. A program takes them from " code { (FILE_NAME) } ", where their bodies are byte "
+                "for byte."
+            }
+            @for fixture in &manifest.fixtures { (of_fixture(fixture)) }
         }
         section {
             h2 #everything { "Everything else" }
@@ -108,8 +117,9 @@ fn request(manifest: &Manifest, partner: &Partner) -> Markup {
 }
 
 /// Members of a partner that are shown in words of their own.
-const IN_WORDS: [&str; 7] = [
+const IN_WORDS: [&str; 8] = [
     "name",
+    "about",
     "key_id",
     "secret",
     "scopes",
@@ -124,6 +134,7 @@ fn of_partner(partner: &Partner) -> Markup {
     let others = others.filter(|(name, _)| !IN_WORDS.contains(&name.as_str()));
     html! {
         h3 id=(partner.name) { (partner.name) }
+        p { (partner.about) }
         dl.facts {
             div { dt { "Key id" } dd { code { (partner.key_id) } } }
             div { dt { "Secret" } dd { code { (partner.secret) } } }
@@ -138,6 +149,36 @@ fn of_partner(partner: &Partner) -> Markup {
             } }
             div { dt { "Limit" } dd { (partner.rate_limit) " requests a minute" } }
             @for (name, value) in others { div { dt { (name.replace('_', " ")) } dd { (shown(value)) } } }
+        }
+    }
+}
+
+/// What is sent, by whom, and what is answered.
+fn of_fixture(fixture: &Fixture) -> Markup {
+    let status = fixture.status.to_string();
+    let headers = fixture.headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
+    let body = fixture.body.as_deref().unwrap_or_default();
+    let request = format!(
+        "{} {}\n{}\n{body}",
+        fixture.method,
+        fixture.target,
+        headers.collect::<String>()
+    );
+    html! {
+        details.answer {
+            summary { span.status data-class=(&status[..1]) { (status) } " " (fixture.about) }
+            p {
+                "As " a href={ "#" (fixture.partner) } { (fixture.partner) }
+                @if fixture.times > 1 { ", " (fixture.times) " times" }
+                ":"
+            }
+            pre tabindex="0" role="group" aria-label={ "Request of " (fixture.name) } { code { (request.trim_end()) } }
+            @if !fixture.holds.is_null() {
+                p { "The answer holds:" }
+                pre tabindex="0" role="group" aria-label={ "Answer of " (fixture.name) } {
+                    code { (serde_json::to_string_pretty(&fixture.holds).unwrap_or_default()) }
+                }
+            }
         }
     }
 }
@@ -185,6 +226,14 @@ mod tests {
         for shown in texts.chain(["vip_test_A", "S&lt;3", "60 requests a minute", "http://127.0.0.1:8080"]) {
             assert!(html.contains(shown), "{shown}: {html}");
         }
+        for fixture in &manifest.fixtures {
+            assert!(
+                html.contains(&format!("Request of {}\"", fixture.name)),
+                "{}",
+                fixture.name
+            );
+        }
+        assert!(!manifest.fixtures.is_empty());
         let open_report = &manifest.examples.open_report;
         assert!(html.contains(&open_report.plate) && html.contains(&open_report.branch_code));
     }

@@ -22,6 +22,13 @@ impl ETag {
         Ok(Self::from_digest(digest))
     }
 
+    /// Of these bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(bytes);
+        Self::from_digest(digest)
+    }
+
     /// Of what something else names: the key of an object that is never overwritten, or the store's own tag. It does not tell
     /// that name.
     pub fn of_name(name: &str) -> Self {

@@ -33,7 +33,7 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
         }
     }
     let body = html! {
-        (render(&without_table_of_codes(general), 1, links))
+        (render(&without_table_of_codes(general), -1, links))
         nav aria-label="Error codes" { ul.codes { @for (code, statuses) in &codes {
             li { a href={ "#" (code) } { span.status data-class=(&statuses[0][..1]) { (statuses.join(", ")) } " " code { (code) } } }
         } } }

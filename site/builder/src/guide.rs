@@ -8,10 +8,11 @@ use crate::markdown::{Links, anchor, render};
 use crate::{BuildError, Page, Sources, asset, frame, kits, operations, sources};
 
 /// Chapters of the document that have a page of their own, or stand on one of these.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 8] = [
     "",
     "At a glance",
     "Environments",
+    "Signing",
     "Getting started",
     "Errors",
     "Limits",
@@ -27,12 +28,6 @@ pub fn chapter<'a>(chapters: &'a [Chapter], title: &str) -> Result<&'a Chapter, 
     found.ok_or_else(|| BuildError::Missing(format!("the document's description has no chapter `{title}`")))
 }
 
-/// Whether a chapter is about signing.
-fn is_signing(chapter: &Chapter) -> bool {
-    let title = chapter.title.to_lowercase();
-    title.starts_with("signing") || title.starts_with("authentication")
-}
-
 /// Overview, first steps, signing, scenarios, conventions and limits.
 ///
 /// # Errors
@@ -46,19 +41,19 @@ pub fn pages(sources: &Sources, links: &Links) -> Result<Vec<Page>, BuildError> 
         signing(sources, &of_document, links)?,
         scenarios(sources, links)?,
         conventions(&of_document, links),
-        Page::new("limits.html", "Limits", render(&limits.markdown, 1, links)),
+        Page::new("limits.html", "Limits", render(&limits.markdown, -1, links)),
     ])
 }
 
 fn section(chapter: &Chapter, links: &Links) -> Markup {
     html! {
-        section { h2 id=(anchor(&chapter.title)) { (chapter.title) } (render(&chapter.markdown, 1, links)) }
+        section { h2 id=(anchor(&chapter.title)) { (chapter.title) } (render(&chapter.markdown, 0, links)) }
     }
 }
 
 fn overview(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Page, BuildError> {
     let body = html! {
-        (render(&chapter(of_document, "")?.markdown, 1, links))
+        (render(&chapter(of_document, "")?.markdown, -1, links))
         ul.cards {
             li { a href="start.html" { "Getting started" } p { "From a key to the first answer." } }
             li { a href="signing.html#calculator" { "Calculator" } p { "Each line of a request's signature, in your browser." } }
@@ -89,7 +84,7 @@ fn start(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Pa
             .collect()
     };
     let body = html! {
-        (render(&chapter(of_document, "Getting started")?.markdown, 1, links))
+        (render(&chapter(of_document, "Getting started")?.markdown, -1, links))
         section {
             h2 #first-request { "The first request" }
             p { "Take " a href="kits.html" { "the kit of your language" } ", tell it your key, and call " a href=(first.page()) { (first.summary()) } ":" }
@@ -113,7 +108,7 @@ fn start(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Pa
 fn conventions(of_document: &[Chapter], links: &Links) -> Page {
     let rest: Vec<&Chapter> = of_document
         .iter()
-        .filter(|chapter| !ELSEWHERE.contains(&chapter.title.as_str()) && !is_signing(chapter))
+        .filter(|chapter| !ELSEWHERE.contains(&chapter.title.as_str()))
         .collect();
     let body = html! {
         @if rest.len() > 1 {
@@ -124,18 +119,11 @@ fn conventions(of_document: &[Chapter], links: &Links) -> Page {
     Page::new("guide.html", "Conventions", body)
 }
 
-/// The document's chapters on signing, or where it has none the longest text of its security schemes; the calculator; and what
-/// goes wrong.
+/// The document's chapter on signing, the calculator, and what goes wrong.
 fn signing(sources: &Sources, of_document: &[Chapter], links: &Links) -> Result<Page, BuildError> {
-    let chapters: Vec<&Chapter> = of_document.iter().filter(|chapter| is_signing(chapter)).collect();
-    let schemes = sources.document.security_schemes();
-    let longest = schemes.into_iter().map(|(_, text)| text).max_by_key(|text| text.len());
     let body = html! {
         p { a href="#calculator" { "To the calculator" } }
-        @match chapters.as_slice() {
-            [] => (render(longest.unwrap_or_default(), 0, links)),
-            chapters => @for chapter in chapters { (render(&chapter.markdown, 0, links)) },
-        }
+        (render(&chapter(of_document, "Signing")?.markdown, -1, links))
         (section(&kits::pitfalls(sources)?, links))
         (calculator())
         script src=(asset("signing", "js")) defer {}
@@ -223,7 +211,7 @@ fn scenarios(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
         }
         section {
             h2 #a-session { "A session" }
-            (render(&session, 1, links))
+            (render(&session, 0, links))
         }
     };
     Ok(Page::new("scenarios.html", "Acceptance scenarios", body))

@@ -29,12 +29,12 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
     documents.reverse();
     documents.dedup_by_key(|document| document.version().to_owned());
     let body = html! {
-        (render(&policy.markdown, 1, links))
+        (render(&policy.markdown, -1, links))
         p { "The changelog as a file: " a href="CHANGELOG.md" { "CHANGELOG.md" } "." }
         @for chapter in changes.iter().filter(|chapter| !chapter.title.is_empty()) {
             section {
                 h2 id=(anchor(&chapter.title)) { (chapter.title) }
-                (render(&chapter.markdown, 1, links))
+                (render(&chapter.markdown, 0, links))
                 @for pair in documents.windows(2).filter(|pair| is_of(chapter, pair[0].version())) {
                     (difference(pair[1], pair[0]))
                 }

@@ -113,7 +113,7 @@ pub fn page(sources: &Sources, links: &Links) -> Result<Page, BuildError> {
             a href=(sources::POSTMAN) download { "a collection with a signing script" } "."
         }
         @for text in &texts {
-            section { h2 id=(anchor(&text.title)) { (text.title) } (render(&linked(&text.markdown), 1, links)) }
+            section { h2 id=(anchor(&text.title)) { (text.title) } (render(&linked(&text.markdown), 0, links)) }
         }
         section {
             h2 #listings { "The files" }

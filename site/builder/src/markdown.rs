@@ -10,8 +10,8 @@ use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Opti
 #[derive(Default)]
 pub struct Links(pub BTreeMap<String, String>);
 
-/// The HTML of a text. `demote` is added to the level of each heading.
-pub fn render(markdown: &str, demote: usize, links: &Links) -> Markup {
+/// The HTML of a text. `demote` is added to the level of each heading, so that no level is left out below the page's own.
+pub fn render(markdown: &str, demote: isize, links: &Links) -> Markup {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events: Vec<Event<'_>> = Parser::new_ext(markdown, options).collect();
     let mut out = Vec::with_capacity(events.len());
@@ -97,8 +97,8 @@ pub fn anchor(title: &str) -> String {
     words.join("-")
 }
 
-fn demoted(level: HeadingLevel, demote: usize) -> HeadingLevel {
-    HeadingLevel::try_from(level as usize + demote).unwrap_or(HeadingLevel::H6)
+fn demoted(level: HeadingLevel, demote: isize) -> HeadingLevel {
+    HeadingLevel::try_from((level as usize).saturating_add_signed(demote)).unwrap_or(HeadingLevel::H6)
 }
 
 fn raw(text: String) -> Event<'static> {
