@@ -4440,7 +4440,7 @@ A key works in its own environment only. The operator tells you both base addres
 
 In the sandbox the header `Prefer` (RFC 7240) orders an answer that the operation declares, so that you can try your
 code for it: `Prefer: code=429, error=rate_limited` an error by its status and code, `Prefer: code=201,
-example=pending` a success, which is the example given here. Such a request is signed like any other, uses up its
+example=pending` a success in JSON, which is the example given here. Such a request is signed like any other, uses up its
 nonce and counts against your limit; nothing else comes of it. A status or code that the operation does not have is
 400 `invalid_request`. In production the header means nothing.
 

@@ -36,8 +36,9 @@ impl Direction {
     }
 }
 
-/// Members that describe and bind nobody; `x-admission`, `x-raw-body` and `x-supplied-by` say how the server is built.
-const WORDING: [&str; 10] = [
+/// Members that describe and bind nobody; `x-admission`, `x-raw-body`, `x-further-faults` and `x-supplied-by` say how the
+/// server is built, and a value outside of `x-plausible-range` is accepted all the same.
+const WORDING: [&str; 12] = [
     "description",
     "summary",
     "title",
@@ -46,6 +47,8 @@ const WORDING: [&str; 10] = [
     "externalDocs",
     "tags",
     "x-admission",
+    "x-further-faults",
+    "x-plausible-range",
     "x-raw-body",
     "x-supplied-by",
 ];
