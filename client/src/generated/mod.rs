@@ -4444,7 +4444,7 @@ over TLS 1.2 or 1.3, by HTTP/1.1 or HTTP/2; older versions of TLS are refused.
 
 In the sandbox the header `Prefer` (RFC 7240) orders an answer that the operation declares, so that you can try your
 code for it: `Prefer: code=429, error=rate_limited` an error by its status and code, `Prefer: code=201,
-example=pending` a success, which is the example given here. Such a request is signed like any other, uses up its
+example=pending` a success in JSON, which is the example given here. Such a request is signed like any other, uses up its
 nonce and counts against your limit; nothing else comes of it. A status or code that the operation does not have is
 400 `invalid_request`. In production the header means nothing.
 

@@ -187,7 +187,8 @@ mod tests {
     #[test]
     fn every_success_in_json_has_an_example_that_can_be_ordered() {
         for operation in crate::generated::operations::OPERATIONS {
-            for status in operation.successes {
+            // What has no body has no example: there, the operation's own answer is what was ordered.
+            for status in operation.successes.iter().filter(|status| **status != 304) {
                 let found = example(operation, *status, None);
                 assert_eq!(
                     found.is_some(),

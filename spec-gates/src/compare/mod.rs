@@ -37,8 +37,8 @@ impl Direction {
 }
 
 /// Members that describe and bind nobody; `x-admission`, `x-raw-body`, `x-further-faults` and `x-supplied-by` say how the
-/// server is built.
-const WORDING: [&str; 12] = [
+/// server is built, and a value outside of `x-plausible-range` is accepted all the same.
+const WORDING: [&str; 13] = [
     "description",
     "summary",
     "title",
@@ -49,6 +49,7 @@ const WORDING: [&str; 12] = [
     "x-admission",
     "x-codeSamples",
     "x-further-faults",
+    "x-plausible-range",
     "x-raw-body",
     "x-supplied-by",
 ];
