@@ -133,7 +133,7 @@ SELECT jsonb_build_object(
            WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())),
   'grants', (SELECT jsonb_agg(g ORDER BY g.partner_id, g.organization_id) FROM grants g),
   'grant_branches', (SELECT jsonb_agg(b ORDER BY b.partner_id, b.branch_id) FROM grant_branches b),
-  'organizations', (SELECT jsonb_agg(o ORDER BY o.id) FROM organizations o),
+  'organizations', (SELECT jsonb_agg(to_jsonb(o) - 'reports_changed_at' ORDER BY o.id) FROM organizations o),
   'branches', (SELECT jsonb_agg(b ORDER BY b.id) FROM branches b),
   'thresholds', (SELECT jsonb_agg(t ORDER BY t.organization_id, t.point_code) FROM thresholds t),
   'plausible_ranges', (SELECT jsonb_agg(r ORDER BY r.organization_id, r.point_code) FROM plausible_ranges r),

@@ -63,6 +63,7 @@ const USED: &[(&str, &str)] = &[
     ("OptionalJsonBody", "::codegen_runtime::OptionalJsonBody"),
     ("PartialEq", "::std::cmp::PartialEq"),
     ("Path", "::dropshot::Path"),
+    ("PlausibleRange", "::codegen_runtime::PlausibleRange"),
     ("Query", "::dropshot::Query"),
     ("RequestContext", "::dropshot::RequestContext"),
     ("Response", "::http::Response"),

@@ -60,7 +60,7 @@ fn texts_that_tell_alternatives_apart_may_meet_in_rust() {
         (
             json!({ "kind": "round" }),
             json!("Big"),
-            "must be one of big, BIG, is \"Big\"",
+            "must be one of big, BIG, is \"Big\"; did you mean big?",
         ),
     ] {
         assert_eq!(shape(form, size).unwrap_err(), message);
