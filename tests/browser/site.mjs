@@ -227,6 +227,8 @@ test("from a folder, without a server, it reads, finds and calculates", async ()
   await page.getByRole("searchbox").fill("rate limit");
   await page.locator("#found a").first().click();
   await page.getByRole("link", { name: "Signing", exact: true }).click();
+  // A click does not wait for the page that it leads to.
+  await page.waitForURL("**/signing.html", { waitUntil: "load" });
   await reproducesEveryVector(page);
   assert.deepEqual(faults, []);
   await close();
