@@ -31,7 +31,8 @@ class Request:
 
     @classmethod
     def sign(cls, partner, method, target, body=b""):
-        headers = signing.signed_headers(partner.key_id, partner.secret, method, target.encode(), body)
+        signer = signing.Partner("http://127.0.0.1", partner.key_id, partner.secret)
+        headers = signer.signed_headers(method, target.encode(), body)
         if body:
             headers["Content-Type"] = "application/json"
         return cls(method, target, headers, body)
