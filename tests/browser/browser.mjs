@@ -39,7 +39,8 @@ export async function openPage(browser, { screen = "desktop", colors = "light", 
   const note = (text) => faults.push(`${page.url()}: ${text}`);
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) note(`console: ${message.text()}`); });
   page.on("pageerror", (error) => note(`thrown: ${error.message}`));
-  page.on("requestfailed", (request) => note(`did not load: ${request.url()} (${request.failure()?.errorText})`));
+  // What the browser itself gives up, as it does with a page's icon when the page is left, is no fault of the page.
+  page.on("requestfailed", (request) => { if (request.failure()?.errorText !== "net::ERR_ABORTED") note(`did not load: ${request.url()} (${request.failure()?.errorText})`); });
   page.on("response", (response) => { if (response.status() >= 400) note(`${response.status()}: ${response.url()}`); });
   if (origin) page.on("request", (request) => { if (!request.url().startsWith(origin)) note(`asks somebody else: ${request.url()}`); });
   return { page, faults, close: () => context.close() };
