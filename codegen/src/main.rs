@@ -1,5 +1,6 @@
 //! `codegen`: a Dropshot server and a progenitor client from an OpenAPI document.
 
+mod project;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use codegen::{Problem, emit, explain, load, output, refusals, scaffold};
 use report::Progress;
 
 /// Generates a Dropshot server and a progenitor client from an OpenAPI document.
-#[derive(Parser)]
+#[derive(Clone, Parser)]
 #[command(after_help = "\
 Exit codes: 0 done (check: all fresh), 1 the document or a file is at fault, 2 check found differences.
 
@@ -30,8 +31,14 @@ Examples:
   What becomes of a place in the document, or why nothing does:
     codegen --spec api.yaml explain '#/components/schemas/Pet/properties/name'
   A server below a module of the crate:
-    codegen --spec pets.yaml --server src/pets/generated --root crate::pets")]
+    codegen --spec pets.yaml --server src/pets/generated --root crate::pets
+  Several contracts, each with its folders, as a file lists them:
+    codegen check --project codegen.toml")]
 struct Cli {
+    /// A file that lists contracts (`[[contract]]`), each with the options `spec`, `server`, `client`, `root`, `dispatch` and
+    /// `templates` of its own; everything is done for each, and `new` for the one that has the operation.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["spec", "server", "client", "root", "dispatch", "templates"])]
+    project: Option<PathBuf>,
     /// The OpenAPI document, YAML or JSON; several, each with a version of its own, become one server of all versions.
     #[arg(long, global = true, value_name = "FILE", default_value = "openapi.yaml")]
     spec: Vec<PathBuf>,
@@ -61,7 +68,8 @@ struct Cli {
     command: Option<Command>,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
+#[derive(Clone, Copy, Default, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Dispatch {
     /// `dispatch.rs` implements the API trait, for Dropshot's server.
     #[default]
@@ -111,7 +119,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let worker = std::thread::Builder::new()
         .stack_size(codegen::STACK)
-        .spawn(move || run(&cli));
+        .spawn(move || match &cli.project {
+            Some(file) => project::run_all(file, &cli),
+            None => run(&cli),
+        });
     let outcome = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(outcome)) => outcome,
         // The panic has been printed.

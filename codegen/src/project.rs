@@ -1,0 +1,110 @@
+//! Several contracts, each with its folders, as one file lists them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use codegen::{Problem, load};
+use serde::Deserialize;
+
+use crate::{Cli, Command, Dispatch, parse_root, run};
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Project {
+    contract: Vec<Contract>,
+}
+
+/// A contract: the options of the command line by the same names. Paths are as on the command line: from where it is called.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contract {
+    spec: PathBuf,
+    server: Option<PathBuf>,
+    client: Option<PathBuf>,
+    root: Option<String>,
+    #[serde(default)]
+    dispatch: Dispatch,
+    templates: Option<PathBuf>,
+}
+
+/// Does for each contract of a file what is asked for, in their order, and stops at the first that is at fault; returns the
+/// worst outcome.
+pub fn run_all(file: &Path, cli: &Cli) -> Result<ExitCode, Problem> {
+    let contracts = read(file)?;
+    let mut clis = Vec::new();
+    for contract in contracts {
+        clis.push(contract.options(file, cli)?);
+    }
+    if let Some(Command::New { operation }) = &cli.command {
+        return match one_with(operation, &clis)? {
+            Some(one) => run(one),
+            None => Err(Problem::Scaffold(format!(
+                "no contract of {} has an operation `{operation}`",
+                file.display()
+            ))),
+        };
+    }
+    if let Some(Command::Init { .. } | Command::Explain { .. }) = &cli.command {
+        return Err(Problem::Scaffold(
+            "this is done for one document: name it by `--spec`".into(),
+        ));
+    }
+    let mut worst = ExitCode::SUCCESS;
+    for one in &clis {
+        let outcome = run(one)?;
+        if outcome != ExitCode::SUCCESS {
+            worst = outcome;
+        }
+    }
+    Ok(worst)
+}
+
+fn read(file: &Path) -> Result<Vec<Contract>, Problem> {
+    let text = std::fs::read_to_string(file).map_err(|source| Problem::Io {
+        path: file.into(),
+        source,
+    })?;
+    let project: Project = toml::from_str(&text)
+        .map_err(|error| Problem::Scaffold(format!("{}: {}", file.display(), error.to_string().trim_end())))?;
+    match project.contract.is_empty() {
+        true => Err(Problem::Scaffold(format!("{} lists no [[contract]]", file.display()))),
+        false => Ok(project.contract),
+    }
+}
+
+impl Contract {
+    fn options(self, file: &Path, cli: &Cli) -> Result<Cli, Problem> {
+        let root = match &self.root {
+            Some(root) => {
+                parse_root(root).map_err(|problem| Problem::Scaffold(format!("{}: root {problem}", file.display())))?
+            }
+            None => cli.root.clone(),
+        };
+        Ok(Cli {
+            project: None,
+            spec: vec![self.spec],
+            server: self.server,
+            client: self.client,
+            root,
+            dispatch: self.dispatch,
+            templates: self.templates,
+            ..cli.clone()
+        })
+    }
+}
+
+/// The contract that has an operation.
+fn one_with<'c>(operation: &str, clis: &'c [Cli]) -> Result<Option<&'c Cli>, Problem> {
+    for cli in clis {
+        let mut documents = Vec::new();
+        for spec in &cli.spec {
+            documents.push(load::from_file(spec)?);
+        }
+        let api = codegen::model_of(&documents)?;
+        if api.operations.iter().any(|known| known.id == operation) {
+            return Ok(Some(cli));
+        }
+    }
+    Ok(None)
+}
