@@ -65,5 +65,8 @@ CREATE TABLE inspection_transitions (
 CREATE TRIGGER keep BEFORE DELETE OR UPDATE OR TRUNCATE ON inspection_transitions
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_changing();
 
+-- The running number in the number of a report that an inspector opens. Numbers that are lost leave gaps.
+CREATE SEQUENCE report_numbers;
+
 -- Grows with each change of the report's own row by an inspector.
 ALTER TABLE inspections ADD COLUMN version bigint NOT NULL DEFAULT 1;

@@ -11,7 +11,7 @@ use clap::{CommandFactory as _, Parser};
 use partner_api::config::{Config, ServeArgs};
 use partner_api::front_door::pages::Pages;
 use partner_api::logging;
-use partner_api::startup::{OpenDatabase, StopSignals, serve};
+use partner_api::startup::{Beside, OpenDatabase, StopSignals, serve};
 use partner_api_terminal::manual;
 
 use cli::{Cli, Command};
@@ -56,6 +56,16 @@ fn pages() -> Pages {
     Pages::default()
 }
 
+fn beside() -> Beside {
+    Beside {
+        pages: Box::new(|_| pages()),
+        #[cfg(feature = "inspectors")]
+        elsewhere: Some(Box::new(partner_api_inspector::serve)),
+        #[cfg(not(feature = "inspectors"))]
+        elsewhere: None,
+    }
+}
+
 async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
     let _log = logging::init(&config.log_level, config.log_format)?;
@@ -65,7 +75,7 @@ async fn run_serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     for migration in &database.applied {
         tracing::info!(migration, "migration applied");
     }
-    let running = match serve(&config, &database, master_key, Box::new(|_| pages())).await {
+    let running = match serve(&config, &database, master_key, beside()).await {
         Ok(running) => running,
         Err(error) => {
             database.close().await;

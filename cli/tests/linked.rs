@@ -15,6 +15,8 @@ const SANDBOX: [&str; 4] = [
 const EMBEDDED_POSTGRES: [&str; 1] = ["embedded-postgres"];
 /// Of the published contract as a site.
 const SITE: [&str; 1] = ["partner-api-site"];
+/// Of what inspectors see.
+const INSPECTORS: [&str; 1] = ["partner-api-inspector"];
 /// Of PDFs. Typst decodes photos and draws SVG itself.
 const RENDER: [&str; 6] = ["typst", "typst-layout", "typst-pdf", "krilla", "usvg", "image"];
 
@@ -52,7 +54,12 @@ fn a_server_alone_links_no_pictures_no_client_no_private_database_and_no_typst()
     assert_eq!(
         of(
             &server,
-            SANDBOX.iter().chain(&EMBEDDED_POSTGRES).chain(&RENDER).chain(&SITE)
+            SANDBOX
+                .iter()
+                .chain(&EMBEDDED_POSTGRES)
+                .chain(&RENDER)
+                .chain(&SITE)
+                .chain(&INSPECTORS)
         ),
         [""; 0]
     );
@@ -66,6 +73,15 @@ fn each_feature_links_its_own_crates_alone() {
     let with_database = linked(&["embedded-postgres"]);
     assert_eq!(of(&with_database, &EMBEDDED_POSTGRES), EMBEDDED_POSTGRES);
     assert_eq!(of(&with_database, SANDBOX.iter().chain(&RENDER)), [""; 0]);
+    let with_inspectors = linked(&["inspectors"]);
+    assert_eq!(of(&with_inspectors, &INSPECTORS), INSPECTORS);
+    assert_eq!(
+        of(
+            &with_inspectors,
+            SANDBOX.iter().chain(&EMBEDDED_POSTGRES).chain(&RENDER[..5])
+        ),
+        [""; 0]
+    );
     let with_site = linked(&["site"]);
     assert_eq!(of(&with_site, &SITE), SITE);
     let makers = ["site-builder", "maud", "pulldown-cmark"];
@@ -81,6 +97,7 @@ fn the_program_as_it_is_built_without_a_word_links_all_of_them() {
         .chain(&EMBEDDED_POSTGRES)
         .chain(&RENDER)
         .chain(&SITE)
+        .chain(&INSPECTORS)
         .copied()
         .collect();
     assert_eq!(of(&all, &names), names);

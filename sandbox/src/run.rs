@@ -6,7 +6,7 @@ use partner_api::config::Config;
 use partner_api::front_door::pages::Pages;
 use partner_api::secrets::{MasterKey, purpose};
 use partner_api::server::RunningServer;
-use partner_api::startup::{OpenDatabase, StopSignals, serve};
+use partner_api::startup::{Beside, OpenDatabase, StopSignals, serve};
 use partner_api_acceptance::{self as acceptance, Outcomes};
 
 use super::manifest::Manifest;
@@ -81,7 +81,11 @@ async fn start(
         pages.add("/", welcome::page(&manifest));
         pages
     };
-    let running = serve(config, database, master_key, Box::new(make_pages)).await?;
+    let beside = Beside {
+        pages: Box::new(make_pages),
+        elsewhere: Some(Box::new(partner_api_inspector::serve)),
+    };
+    let running = serve(config, database, master_key, beside).await?;
     told.base_url.clone_from(&running.public_url);
     let manifest = told;
     manifest.write(&config.data_dir)?;

@@ -11,6 +11,7 @@ use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
 
 use crate::db::DbError;
+use crate::front_door::envelope;
 use crate::generated::errors::ErrorCode;
 use crate::generated::types;
 use crate::request_log::Reason;
@@ -71,14 +72,8 @@ impl ApiError {
     #[must_use]
     pub fn about(self, faults: impl Into<Faults>) -> Self {
         let faults = faults.into();
-        let more = match (faults.count(), faults.iter().count()) {
-            (1, _) => String::new(),
-            (2, _) => "; one more fault is in error.details".to_string(),
-            (all, told) if all == told => format!("; {} more faults are in error.details", all - 1),
-            (all, told) => format!("; there are {all} faults in all, the first {told} are in error.details"),
-        };
         ApiError {
-            message: format!("{}{more}", faults.first()),
+            message: envelope::message(&faults),
             faults: Some(Box::new(faults)),
             ..self
         }

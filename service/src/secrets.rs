@@ -20,6 +20,8 @@ use rand::TryRngCore;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use crate::rules::inspector_token::{self, InspectorToken};
+
 /// The environment variable that may hold the master key.
 pub const MASTER_KEY_VARIABLE: &str = "PARTNER_API_MASTER_KEY";
 /// The environment variable that names the folder of the credentials that systemd loads for a service.
@@ -90,6 +92,18 @@ pub fn new_key(prefix: &str, environment: Environment) -> Result<(KeyId, Secret)
         KeyId::generate(prefix, environment, &public)?,
         Secret::generate(&private),
     ))
+}
+
+/// A new inspector's token (INS-1).
+///
+/// # Errors
+/// The operating system gives no random bytes.
+pub fn new_inspector_token() -> Result<InspectorToken, MasterKeyError> {
+    let mut random = Zeroizing::new([0; inspector_token::RANDOM_BYTES]);
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut *random)
+        .map_err(MasterKeyError::Random)?;
+    Ok(InspectorToken::generate(&random))
 }
 
 /// 32 random bytes that must be kept as long as the database is: without them no partner's secret can be read.

@@ -38,6 +38,17 @@ pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + S
 /// Makes the pages that are served beside the API, given the public URL.
 pub type MakePages = Box<dyn FnOnce(&str) -> Pages + Send>;
 
+/// Makes what answers on the internal listener beside `/live`, `/ready` and `/metrics`, given what its requests work with.
+pub type MakeElsewhere = Box<dyn FnOnce(Elsewhere) -> observability::Elsewhere + Send>;
+
+/// What the requests of the internal listener's other paths work with.
+pub struct Elsewhere {
+    /// The state of the service.
+    pub context: Context,
+    /// Connections for requests.
+    pub pool: Pool,
+}
+
 /// What a server is made of.
 pub struct ServerParts {
     /// Where it listens; port 0 takes a free one.
@@ -66,6 +77,8 @@ pub struct ServerParts {
     pub storage: OpenStorage,
     /// Makes the pages that are served beside the API.
     pub pages: MakePages,
+    /// Makes what is served on the internal listener beside what machines ask; none: nothing.
+    pub elsewhere: Option<MakeElsewhere>,
     /// Opens secrets, and derives the key of cursors.
     pub master_key: MasterKey,
     /// Requests per minute and address; 0 is no limit.
@@ -155,6 +168,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         .map(|settings| Traces::start(settings, parts.environment))
         .transpose()?;
     // Before anything else: it is the one that somebody else may have.
+    let bind_internal = |address| bind_internal(address, parts.elsewhere.is_some());
     let internal = parts.internal_listen.map(bind_internal).transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
     let directory = Directory::load(
@@ -249,7 +263,14 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
             connections: server.watch(),
             tls: tls.clone(),
         };
-        let (internal, sampling) = observability::start(listener, watched, parts.pool.clone(), request_log_days);
+        let elsewhere = parts.elsewhere.map(|make| {
+            make(Elsewhere {
+                context: context.clone(),
+                pool: parts.pool.clone(),
+            })
+        });
+        let pool = parts.pool.clone();
+        let (internal, sampling) = observability::start(listener, watched, pool, request_log_days, elsewhere);
         background.spawn(sampling);
         internal
     });
@@ -283,8 +304,9 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     })
 }
 
-fn bind_internal(address: SocketAddr) -> Result<Listener, StartError> {
-    Listener::bind(address, observability::limits()).map_err(|reason| StartError::InternalListen { address, reason })
+fn bind_internal(address: SocketAddr, elsewhere: bool) -> Result<Listener, StartError> {
+    Listener::bind(address, observability::limits(elsewhere))
+        .map_err(|reason| StartError::InternalListen { address, reason })
 }
 
 impl RunningServer {

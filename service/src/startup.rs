@@ -20,7 +20,7 @@ use crate::front_door::address::TrustedProxies;
 use crate::recorder;
 use crate::request_log;
 use crate::secrets::{MasterKey, MasterKeyError, purpose};
-use crate::server::{MakePages, RunningServer, ServerParts, StartError, start};
+use crate::server::{MakeElsewhere, MakePages, RunningServer, ServerParts, StartError, start};
 
 /// Connections for admission and the keys.
 const ADMISSION_POOL: usize = 4;
@@ -299,7 +299,15 @@ impl OpenDatabase {
     }
 }
 
-/// Starts the server of a configuration on an open database, with pages beside the API.
+/// What is served beside the API.
+pub struct Beside {
+    /// Makes the pages of the public listener.
+    pub pages: MakePages,
+    /// Makes what the internal listener has beside what machines ask.
+    pub elsewhere: Option<MakeElsewhere>,
+}
+
+/// Starts the server of a configuration on an open database, with what is served beside the API.
 ///
 /// # Errors
 /// When the address is taken, or the storage cannot be used.
@@ -307,7 +315,7 @@ pub async fn serve(
     config: &Config,
     database: &OpenDatabase,
     master_key: MasterKey,
-    pages: MakePages,
+    beside: Beside,
 ) -> Result<RunningServer, StartupError> {
     let links = master_key.derive(purpose::LINKS);
     let for_storage = config.clone();
@@ -327,7 +335,8 @@ pub async fn serve(
         },
         standbys: database.standbys.clone(),
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
-        pages,
+        pages: beside.pages,
+        elsewhere: beside.elsewhere,
         master_key,
         ip_limit: config.ip_limit,
         trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),

@@ -158,6 +158,7 @@ impl Service {
             standbys: options.standbys,
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             pages: Box::new(|_| options.pages),
+            elsewhere: Some(Box::new(partner_api_inspector::serve)),
             master_key,
             ip_limit: options.ip_limit,
             trusted_proxies: options.trusted_proxies,

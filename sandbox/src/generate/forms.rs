@@ -1,6 +1,7 @@
 //! A report's forms: the inspector's answers, and those a device's measurement gave.
 
 use chrono::{DateTime, Utc};
+use partner_api::rules::score;
 use partner_api::rules::threshold::{self, Bounds, PointStatus};
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -175,17 +176,8 @@ fn ratio(vehicle: &Vehicle, sent: &[MeasurementPoint]) -> Option<Decimal> {
     partner_api::rules::dyno::ratio(measured.value, vehicle.factory_power_hp?)
 }
 
-/// What remains of a hundred points after the answers' defects.
+/// What the report scores by its answers' defects.
 pub fn score(forms: &[Form]) -> i32 {
-    let lost: i32 = forms
-        .iter()
-        .flat_map(|form| &form.answers)
-        .map(|answer| match answer.severity {
-            "LOW" => 1,
-            "MEDIUM" => 2,
-            "HIGH" => 5,
-            _ => 0,
-        })
-        .sum();
-    (100 - lost).clamp(30, 100)
+    let answers = forms.iter().flat_map(|form| &form.answers);
+    score::score(answers.map(|answer| answer.severity))
 }

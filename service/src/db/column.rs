@@ -1,7 +1,12 @@
 //! Columns that hold one of a few words: each is a type that reads and writes itself, once; out of JSON, too, with
 //! `#[serde(try_from = "String")]`.
 
+/// For [`column!`](crate::column) in other crates.
+#[doc(hidden)]
+pub use {bytes, tokio_postgres};
+
 /// Lets an enumeration be read from, and written to, a text column: `column! { Status { Applied = "APPLIED", … } }`.
+#[macro_export]
 macro_rules! column {
     ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         impl $name {
@@ -30,33 +35,33 @@ macro_rules! column {
             }
         }
 
-        impl<'a> tokio_postgres::types::FromSql<'a> for $name {
+        impl<'a> $crate::db::column::tokio_postgres::types::FromSql<'a> for $name {
             fn from_sql(
-                ty: &tokio_postgres::types::Type,
+                ty: &$crate::db::column::tokio_postgres::types::Type,
                 raw: &'a [u8],
             ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-                Ok($name::try_from(String::from_sql(ty, raw)?)?)
+                Ok($name::try_from(<String as $crate::db::column::tokio_postgres::types::FromSql>::from_sql(ty, raw)?)?)
             }
 
-            fn accepts(ty: &tokio_postgres::types::Type) -> bool {
-                <&str as tokio_postgres::types::FromSql>::accepts(ty)
+            fn accepts(ty: &$crate::db::column::tokio_postgres::types::Type) -> bool {
+                <&str as $crate::db::column::tokio_postgres::types::FromSql>::accepts(ty)
             }
         }
 
-        impl tokio_postgres::types::ToSql for $name {
+        impl $crate::db::column::tokio_postgres::types::ToSql for $name {
             fn to_sql(
                 &self,
-                ty: &tokio_postgres::types::Type,
-                out: &mut bytes::BytesMut,
-            ) -> Result<tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
-                tokio_postgres::types::ToSql::to_sql(&self.word(), ty, out)
+                ty: &$crate::db::column::tokio_postgres::types::Type,
+                out: &mut $crate::db::column::bytes::BytesMut,
+            ) -> Result<$crate::db::column::tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+                $crate::db::column::tokio_postgres::types::ToSql::to_sql(&self.word(), ty, out)
             }
 
-            fn accepts(ty: &tokio_postgres::types::Type) -> bool {
-                <&str as tokio_postgres::types::ToSql>::accepts(ty)
+            fn accepts(ty: &$crate::db::column::tokio_postgres::types::Type) -> bool {
+                <&str as $crate::db::column::tokio_postgres::types::ToSql>::accepts(ty)
             }
 
-            tokio_postgres::types::to_sql_checked!();
+            $crate::db::column::tokio_postgres::types::to_sql_checked!();
         }
     };
 }

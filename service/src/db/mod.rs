@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 pub(crate) use column::column;
 
 pub mod branches;
-mod column;
+pub mod column;
 pub mod connection;
 pub mod forms;
 pub mod inspections;

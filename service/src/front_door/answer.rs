@@ -3,59 +3,19 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use codegen_runtime::Faults;
 use dropshot::Body;
 use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Answered, Refused, Seen, sunset};
+use super::{Answered, Refused, Seen, envelope, sunset};
 use crate::admission::Standing;
 use crate::error::ApiError;
 use crate::request_log::Reason;
 
-#[derive(Serialize)]
-struct Envelope<'a> {
-    error: Detail<'a>,
-}
-
-#[derive(Serialize)]
-struct Detail<'a> {
-    code: &'a str,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    details: Vec<InvalidField<'a>>,
-    request_id: Uuid,
-}
-
-/// A place of the request that is wrong (ERR-9).
-#[derive(Serialize)]
-struct InvalidField<'a> {
-    field: &'a str,
-    message: &'a str,
-}
-
 /// The response of an error.
-pub(super) fn envelope(error: &ApiError, request_id: Uuid) -> Response<Body> {
-    let faults = error.faults.as_deref();
-    let told = faults.into_iter().flat_map(Faults::iter);
-    let details = told.map(|fault| InvalidField {
-        field: &fault.field,
-        message: &fault.message,
-    });
-    let envelope = Envelope {
-        error: Detail {
-            code: error.code.as_str(),
-            message: &error.message,
-            field: faults.map(|faults| &*faults.first().field),
-            details: details.collect(),
-            request_id,
-        },
-    };
-    let body = serde_json::to_vec(&envelope).unwrap_or_default();
+pub(super) fn refusal(error: &ApiError, request_id: Uuid) -> Response<Body> {
+    let body = envelope::body(error.code.as_str(), &error.message, error.faults.as_deref(), request_id);
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
@@ -185,7 +145,7 @@ mod tests {
         let Err(refused) = or_internal_error(panicking, &seen()).await else {
             panic!("refused")
         };
-        let response = envelope(&refused.error, refused.seen.request_id);
+        let response = refusal(&refused.error, refused.seen.request_id);
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
         let expected = json!({
@@ -237,6 +197,6 @@ mod tests {
             retry_after: Some(Duration::ZERO),
             ..ApiError::unavailable(Reason::RequestOverdue)
         };
-        assert_eq!(envelope(&error, Uuid::nil()).headers()[header::RETRY_AFTER], "1");
+        assert_eq!(refusal(&error, Uuid::nil()).headers()[header::RETRY_AFTER], "1");
     }
 }

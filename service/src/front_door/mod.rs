@@ -11,14 +11,16 @@
 pub mod address;
 mod admit;
 mod answer;
+pub mod arguments;
 mod body;
 mod budget;
+pub mod envelope;
 mod identify;
 mod ip_limit;
 pub mod pages;
 mod prefer;
 pub mod public;
-mod record;
+pub mod record;
 mod route;
 mod sunset;
 mod verify;
@@ -28,8 +30,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dropshot::Body;
-use http::Response;
 use http::request::Parts;
+use http::{HeaderMap, Response};
 use partner_api_signing::Environment;
 use tracing::Instrument;
 use uuid::Uuid;
@@ -44,7 +46,7 @@ use crate::directory::{Directory, Named};
 use crate::error::ApiError;
 use crate::generated::operations::Operation;
 use crate::listener::RequestBody;
-use crate::request_log::{Reason, RequestLog};
+use crate::request_log::{Reason, Record, RequestLog};
 use crate::rules::user_agent;
 use crate::traces::{Stage, Traces, stage};
 use address::TrustedProxies;
@@ -95,6 +97,18 @@ impl FrontDoor {
             admission_waiting: self.admission.waiting(),
             unverified_bytes: self.body_budget.held(),
         }
+    }
+
+    /// Whose request it is, by its peer and what proxies say that are believed.
+    pub fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        self.settings.trusted_proxies.client_address(peer, headers)
+    }
+
+    /// Notes a request that has its answer, whichever listener it came to: its line, its row, and what is counted.
+    pub fn answered(&self, context: &Context, record: Record) {
+        record::say(&record);
+        context.instruments.answered(&record);
+        self.log.push(record);
     }
 
     /// Puts the front door together.
@@ -165,18 +179,16 @@ pub async fn answer(context: Context, peer: SocketAddr, request: http::Request<R
     let (seen, error, response) = match outcome {
         Ok(Answered { seen, response }) => (seen, None, response),
         Err(refused) => {
-            let response = answer::envelope(&refused.error, refused.seen.request_id);
+            let response = answer::refusal(&refused.error, refused.seen.request_id);
             (refused.seen, Some((refused.error.code, refused.error.reason)), response)
         }
     };
     let response = answer::finished(response, &seen);
     let record = record::of(seen, &response, error);
-    record::say(&record);
     if let (Some(traces), Some(stages)) = (&context.traces, stages) {
         traces.tell(&record, stages);
     }
-    context.instruments.answered(&record);
-    door.log.push(record);
+    door.answered(&context, record);
     response
 }
 

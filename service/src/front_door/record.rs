@@ -53,7 +53,7 @@ pub(super) fn say(record: &Record) {
 }
 
 /// A method of HTTP's: any other may be what a careless client wrote there.
-pub(super) fn method(method: &Method) -> &'static str {
+pub fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::POST => "POST",
@@ -69,7 +69,7 @@ pub(super) fn method(method: &Method) -> &'static str {
 }
 
 /// The length of the answer's body, of a stream as its head announces it.
-fn length(response: &Response<Body>) -> Option<u64> {
+pub fn length(response: &Response<Body>) -> Option<u64> {
     response.body().size_hint().exact().or_else(|| {
         let announced = response.headers().get(header::CONTENT_LENGTH)?;
         announced.to_str().ok()?.parse().ok()

@@ -1,11 +1,12 @@
 //! Which operation a request is for, whether its key may call it, and calling it.
 
-use codegen_runtime::call::{Query, Request};
-use codegen_runtime::{Fault, Faults, names};
+use codegen_runtime::Faults;
+use codegen_runtime::call::Request;
 use http::{HeaderMap, Method};
 use partner_api_signing::{DecodedPair, Environment};
 
 use super::admit::{Admitted, Caller};
+use super::arguments::{self, variables};
 use super::{API_ROOT, Answered, Refused, Seen, prefer, public};
 use crate::admission::Durability;
 use crate::context::Context;
@@ -128,22 +129,6 @@ fn nearly(path: &str) -> Option<&'static str> {
     found.map(|(_, remedy)| remedy)
 }
 
-/// The variables of a raw path that is an instance of a template, byte for byte; a variable is one segment without escapes.
-fn variables(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
-    let mut found = Vec::new();
-    let mut segments = path.split('/');
-    for wanted in template.split('/') {
-        let segment = segments.next()?;
-        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-            Some(_) if segment.is_empty() || segment.contains('%') => return None,
-            Some(name) => found.push((name, segment.to_string())),
-            None if segment != wanted => return None,
-            None => {}
-        }
-    }
-    segments.next().is_none().then_some(found)
-}
-
 /// An admitted request whose operation is found.
 pub(super) struct Routed {
     seen: Seen,
@@ -246,7 +231,7 @@ pub(super) struct Callable {
 /// 400 that names each such parameter.
 pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<Refused>> {
     let operation = routed.route.operation;
-    let (query, refused_for) = query(operation, routed.query);
+    let (query, refused_for) = arguments::query(operation.query_parameters, routed.query);
     match (Faults::of(query.faults.iter().cloned()), refused_for) {
         (Some(faults), Some(reason)) if operation.query_parameters.is_empty() => {
             Err(routed.seen.refused(ApiError::invalid_request(faults).because(reason)))
@@ -264,66 +249,6 @@ pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<R
             caller: routed.caller,
         }),
     }
-}
-
-/// The query, and why it is refused if it is: for the first parameter that is wrong.
-fn query(operation: &Operation, pairs: Vec<DecodedPair>) -> (Query, Option<Reason>) {
-    let mut query = Query::default();
-    let mut refused_for = None;
-    for (name, value) in pairs {
-        match parameter(&query.pairs, operation.query_parameters, name, value) {
-            Ok(pair) => query.pairs.push(pair),
-            Err((fault, reason)) => {
-                query.faults.push(fault);
-                refused_for.get_or_insert(reason);
-            }
-        }
-    }
-    (query, refused_for)
-}
-
-fn parameter(
-    earlier: &[(String, String)],
-    known: &[&str],
-    name: Vec<u8>,
-    value: Vec<u8>,
-) -> Result<(String, String), (Fault, Reason)> {
-    let refused = |name: &str, problem: &str, reason| Err((Fault::of_parameter(&short(name), problem), reason));
-    let Ok(name) = String::from_utf8(name) else {
-        return refused("query", "a parameter's name is not UTF-8", Reason::QueryMalformed);
-    };
-    if !known.contains(&name.as_str()) {
-        return refused(&name, &unknown(&name, known), Reason::ParameterUnknown);
-    }
-    if earlier.iter().any(|(earlier, _)| *earlier == name) {
-        return refused(
-            &name,
-            "was sent more than once; send it once",
-            Reason::ParameterRepeated,
-        );
-    }
-    match String::from_utf8(value) {
-        Ok(value) => Ok((name, value)),
-        Err(_) => refused(
-            &name,
-            "is not UTF-8; encode its UTF-8 bytes as %XX",
-            Reason::QueryMalformed,
-        ),
-    }
-}
-
-/// What is said of a parameter that the operation does not have.
-fn unknown(name: &str, known: &[&str]) -> String {
-    match (names::nearest(name, known.iter().copied()), known) {
-        (Some(near), _) => format!("is unknown; did you mean {near}?"),
-        (None, []) => "is unknown; this operation has no query parameters".into(),
-        (None, known) => format!("is unknown; this operation has {}", known.join(", ")),
-    }
-}
-
-/// A stranger's name of a parameter as an answer may repeat it.
-fn short(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
 impl Callable {
@@ -345,22 +270,6 @@ impl Callable {
                 Some(reason) => error.because(reason),
                 None => error,
             })),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::variables;
-
-    #[test]
-    fn a_path_fits_its_template_byte_for_byte() {
-        let found = variables("/a/{id}/b", "/a/1/b");
-        assert_eq!(found, Some(vec![("id", "1".to_string())]));
-        for other in [
-            "/a/1/b/", "/a//b", "//a/1/b", "/a/1/%62", "/a/%31/b", "/a/1", "/A/1/b", "/a/1/b/c",
-        ] {
-            assert_eq!(variables("/a/{id}/b", other), None, "{other}");
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The listener that operators' machines ask.
 
+use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use deadpool_postgres::Pool;
+use dropshot::Body;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
@@ -26,20 +27,26 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
+/// What answers on the internal listener beside what is here: it is given every other path.
+pub type Elsewhere =
+    Arc<dyn Fn(SocketAddr, Request<RequestBody>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> + Send + Sync>;
+
 /// How long answers under way are given at the end.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
-/// The bounds of the internal listener: a few machines ask now and then, and one that hangs must not be in the way of the others.
-pub fn limits() -> Limits {
+/// The bounds of the internal listener. A few machines ask now and then, and one that hangs must not be in the way of the
+/// others; where `elsewhere` there are people at browsers, too, each with a stream that stays open, perhaps all behind one proxy.
+pub fn limits(elsewhere: bool) -> Limits {
+    let (connections, connections_per_address) = if elsewhere { (1_024, 512) } else { (32, 16) };
     Limits {
-        connections: 32,
-        connections_per_address: 16,
+        connections,
+        connections_per_address,
         first_request: Duration::from_secs(5),
         head: Duration::from_secs(5),
         // Longer than from one scrape to the next.
         idle: Duration::from_secs(120),
         stalled_answer: Duration::from_secs(10),
-        detached: 8,
+        detached: connections / 4,
         http1_buffer: 16 * 1024,
         http2_streams: 8,
         linger_bytes: 64 * 1024,
@@ -55,12 +62,13 @@ pub struct Internal {
 }
 
 /// Starts answering on `listener`, and returns with it the task that asks the database now and then, through `pool`;
-/// `request_log_days` are those of the request log, if one is kept.
+/// `request_log_days` are those of the request log, if one is kept; `elsewhere` answers all other paths, if there is something.
 pub fn start(
     listener: Listener,
     watched: Watched,
     pool: Pool,
     request_log_days: Option<u32>,
+    elsewhere: Option<Elsewhere>,
 ) -> (Internal, impl Future<Output = ()> + Send + use<>) {
     let latest = Arc::new(Latest::new());
     let readiness = Arc::new(Readiness::new(
@@ -70,8 +78,15 @@ pub fn start(
     ));
     let registry = Arc::new(registry(watched, readiness.clone(), latest.clone()));
     let asked = readiness.clone();
-    let running = listener.serve(move |_, request: Request<RequestBody>| {
-        std::future::ready(answer(request.method(), request.uri().path(), &asked, &registry))
+    let running = listener.serve(move |peer, request: Request<RequestBody>| {
+        let path = request.uri().path();
+        match &elsewhere {
+            Some(elsewhere) if !is_here(path) => elsewhere(peer, request),
+            _ => {
+                let answer = answer(request.method(), path, &asked, &registry);
+                Box::pin(std::future::ready(answer)) as Pin<Box<dyn Future<Output = Response<Body>> + Send>>
+            }
+        }
     });
     let sampling = sample::keep(latest, pool, request_log_days.map(request_log::partitions));
     (Internal { running, readiness }, sampling)
@@ -79,7 +94,7 @@ pub fn start(
 
 impl Internal {
     /// Where it listens.
-    pub fn address(&self) -> std::net::SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.running.address
     }
 
@@ -116,17 +131,20 @@ fn registry(watched: Watched, readiness: Arc<Readiness>, latest: Arc<Latest>) ->
     registry
 }
 
-fn answer(method: &Method, path: &str, readiness: &Readiness, registry: &Registry) -> Response<Full<Bytes>> {
-    let known = matches!(path, "/live" | "/ready" | "/metrics");
-    if known && !matches!(*method, Method::GET | Method::HEAD) {
-        let mut refused = told(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET or HEAD\n");
+fn is_here(path: &str) -> bool {
+    matches!(path, "/live" | "/ready" | "/metrics")
+}
+
+fn answer(method: &Method, path: &str, readiness: &Readiness, registry: &Registry) -> Response<Body> {
+    if is_here(path) && !matches!(*method, Method::GET | Method::HEAD) {
+        let mut refused = told(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET or HEAD\n".into());
         refused
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return refused;
     }
     match path {
-        "/live" => told(StatusCode::OK, TEXT, "live\n"),
+        "/live" => told(StatusCode::OK, TEXT, "live\n".into()),
         "/ready" => {
             let (is_ready, checks) = readiness.told();
             let status = if is_ready {
@@ -143,16 +161,20 @@ fn answer(method: &Method, path: &str, readiness: &Readiness, registry: &Registr
                 Err(_) => told(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     TEXT,
-                    "the metrics cannot be written\n",
+                    "the metrics cannot be written\n".into(),
                 ),
             }
         }
-        _ => told(StatusCode::NOT_FOUND, TEXT, "/live, /ready and /metrics are here\n"),
+        _ => told(
+            StatusCode::NOT_FOUND,
+            TEXT,
+            "/live, /ready and /metrics are here\n".into(),
+        ),
     }
 }
 
-fn told(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
+fn told(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

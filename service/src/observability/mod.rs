@@ -14,4 +14,4 @@ mod sample;
 
 pub use gauges::Watched;
 pub use instruments::Instruments;
-pub use internal::{Internal, limits, start};
+pub use internal::{Elsewhere, Internal, limits, start};

@@ -7,12 +7,14 @@ pub mod dyno;
 pub mod etag;
 pub mod fold;
 pub mod id;
+pub mod inspector_token;
 pub mod newer;
 pub mod pdf_key;
 pub mod personal;
 pub mod plate;
 pub mod plausible;
 pub mod privacy;
+pub mod score;
 pub mod scrub;
 #[cfg(test)]
 mod strategies;

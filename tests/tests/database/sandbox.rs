@@ -243,6 +243,7 @@ async fn serve(place: &Place) -> RunningServer {
         standbys: None,
         storage: Box::new(move |_| Ok(storage)),
         pages: Box::new(|_| Pages::default()),
+        elsewhere: None,
         master_key: place.master_key.clone(),
         ip_limit: 0,
         trusted_proxies: TrustedProxies(Vec::new()),

@@ -54,7 +54,11 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     assert_eq!(applied.applied, ["SLIP_FRONT"]);
     assert_eq!(world.click(id, report).await, None, "it waits no more");
     let db = world.db().await;
-    assert!(!measurements::discard(&db, id, "Ayşe").await.unwrap());
+    assert!(
+        !measurements::discard(&db, id, "Ayşe", &[world.branch.id])
+            .await
+            .unwrap()
+    );
     let skipped = vec![skipped("ABS", SkipReason::UnknownPoint)];
     let replay = replay_of(world.submit(package.clone()).await);
     assert_eq!(
@@ -81,7 +85,11 @@ async fn a_replay_answers_the_present_state_and_records_nothing() {
     let Outcome::Recorded { id, applied: None } = world.submit(ignored.clone()).await else {
         panic!("pending expected")
     };
-    assert!(measurements::discard(&db, id, "Ayşe").await.unwrap());
+    assert!(
+        measurements::discard(&db, id, "Ayşe", &[world.branch.id])
+            .await
+            .unwrap()
+    );
     let replay = replay_of(world.submit(ignored).await);
     assert_eq!(
         (replay.id, replay.status, replay.inspection_id),

@@ -56,7 +56,7 @@ pub(super) struct Decided {
 }
 
 /// The form's point and the value's status, or why it is not written.
-type PointOutcome = Result<(Uuid, PointStatus), SkipReason>;
+pub(super) type PointOutcome = Result<(Uuid, PointStatus), SkipReason>;
 
 impl TestLine {
     /// Takes the points of a measurement into the form.
@@ -115,7 +115,7 @@ impl TestLine {
     ///
     /// The ratio is decided as if it had been sent, but for a form without the point: then nobody asked for it, and it is
     /// left out without a word. It goes with the power that it is computed from where that is superseded or cannot be.
-    fn outcomes(&self, moment: Moment, points: &[Point]) -> Vec<(Point, PointOutcome)> {
+    pub fn outcomes(&self, moment: Moment, points: &[Point]) -> Vec<(Point, PointOutcome)> {
         let outcome = |point: &Point| {
             let known = self.points.get(&point.code).ok_or(SkipReason::UnknownPoint)?;
             if !plausible::is_plausible(&point.code, point.value, known.narrowed) {

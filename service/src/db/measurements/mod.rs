@@ -8,6 +8,7 @@ mod apply;
 mod decide;
 mod record;
 mod report;
+mod waiting;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -16,16 +17,17 @@ use uuid::Uuid;
 
 pub use self::apply::{Lock, ReportOutcome, ReportPackages, apply, record_applied};
 pub use self::record::{Replay, Target, Verdict, record};
+pub use self::waiting::{Waiting, WouldBe, waiting};
 use super::connection::Connection;
 use super::{DbError, column};
 use crate::rules::plate::Plate;
 use crate::statement;
 
 statement! {
-    /// Settles a waiting measurement (`$1`) as ignored by an inspector (`$2`).
+    /// Settles a waiting measurement (`$1`) as ignored by an inspector (`$2`), if it waits at one of the branches `$3`.
     DISCARD = "\
 UPDATE measurements SET status = 'DISCARDED', settled_at = now(), settled_by = $2
-WHERE id = $1 AND status = 'PENDING'";
+WHERE id = $1 AND status = 'PENDING' AND branch_id = ANY ($3::uuid[])";
 }
 
 /// One value of a package.
@@ -106,12 +108,13 @@ pub struct Applied {
     pub skipped: Vec<Skipped>,
 }
 
-/// Settles a waiting measurement as ignored by the inspector `by`; false when it does not wait (any more).
+/// Settles a measurement that waits at one of `branches` as ignored by the inspector `by`; false when it does not wait there
+/// (any more). Its record and its bytes stay (MEA-13).
 ///
 /// # Errors
 /// What the database says.
-pub async fn discard(client: &Connection, measurement_id: Uuid, by: &str) -> Result<bool, DbError> {
-    Ok(client.execute(DISCARD, &[&measurement_id, &by]).await? == 1)
+pub async fn discard(client: &Connection, measurement_id: Uuid, by: &str, branches: &[Uuid]) -> Result<bool, DbError> {
+    Ok(client.execute(DISCARD, &[&measurement_id, &by, &branches]).await? == 1)
 }
 
 column! { Status { Applied = "APPLIED", Pending = "PENDING", Discarded = "DISCARDED" } }

@@ -258,20 +258,28 @@ pub(super) struct Report {
 
 /// A report from the row of its lock and those of its form's points.
 fn report(inspection_id: Uuid, locked: &Row, points: &[Row]) -> Result<Report, DbError> {
-    let mut report = Report {
+    let mut form = None;
+    for row in points {
+        form = Some((row.try_get("template_id")?, row.try_get("form_id")?));
+    }
+    Ok(Report {
         inspection_id,
         now: locked.try_get("now")?,
-        form: None,
-        test_line: TestLine {
-            factory_power_hp: locked.try_get("factory_power_hp")?,
-            ..TestLine::default()
-        },
+        form,
+        test_line: test_line(locked.try_get("factory_power_hp")?, points)?,
+    })
+}
+
+/// A report's test-line form from the rows of [`READ`].
+pub(super) fn test_line(factory_power_hp: Option<Decimal>, points: &[Row]) -> Result<TestLine, DbError> {
+    let mut form = TestLine {
+        factory_power_hp,
+        ..TestLine::default()
     };
     for row in points {
-        report.form = Some((row.try_get("template_id")?, row.try_get("form_id")?));
-        report.test_line.points.insert(row.try_get("code")?, point(row)?);
+        form.points.insert(row.try_get("code")?, point(row)?);
     }
-    Ok(report)
+    Ok(form)
 }
 
 fn point(row: &Row) -> Result<TestLinePoint, DbError> {

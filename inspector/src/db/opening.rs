@@ -1,0 +1,128 @@
+//! Opening a report.
+
+use partner_api::db::DbError;
+use partner_api::db::transaction::Transaction;
+use partner_api::rules::plate::Plate;
+use partner_api::statement;
+use rust_decimal::Decimal;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::{execute, moves, row};
+use crate::front_door::Inspector;
+use crate::rules::moves::Status;
+
+statement! {
+    /// The vehicle of a plate (`$1`), the one that was made last.
+    VEHICLE = "SELECT id, vin FROM vehicles WHERE plate = $1 ORDER BY id DESC LIMIT 1";
+
+    /// Makes a vehicle.
+    MAKE_VEHICLE = "\
+INSERT INTO vehicles (id, plate, vin, brand, model, year, type, fuel_type, transmission, color, mileage_km, factory_power_hp)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+
+    /// Makes a draft: its number is the branch's code, the year, and a running number.
+    MAKE = "\
+INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name,
+                         package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km)
+SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || lpad(nextval('report_numbers')::text, 6, '0'),
+       b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8
+FROM branches b WHERE b.id = $2";
+
+    /// Makes the forms of the organisation's templates, as far as the report `$1` has none.
+    MAKE_FORMS = "\
+INSERT INTO inspection_forms (id, inspection_id, template_id)
+SELECT gen_random_uuid(), i.id, t.id FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
+WHERE i.id = $1 ON CONFLICT DO NOTHING";
+}
+
+/// A report to open.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// A branch of the inspector's.
+    pub branch_id: Uuid,
+    /// The plate.
+    pub plate: Plate,
+    /// What was sold.
+    pub package_name: String,
+    /// Its price.
+    pub base_price: Decimal,
+    /// What the odometer shows, in kilometres.
+    pub mileage_km: i32,
+    /// The vehicle, where it is not known by its plate.
+    pub vehicle: Option<NewVehicle>,
+}
+
+/// A vehicle that is not known.
+#[derive(Clone, Debug)]
+pub struct NewVehicle {
+    /// The chassis number.
+    pub vin: String,
+    /// Its brand.
+    pub brand: String,
+    /// Its model.
+    pub model: String,
+    /// The model year.
+    pub year: i32,
+    /// The body's type.
+    pub body_type: String,
+    /// The fuel.
+    pub fuel_type: String,
+    /// The transmission.
+    pub transmission: String,
+    /// The colour.
+    pub color: String,
+    /// The registered power, in HP.
+    pub factory_power_hp: Option<Decimal>,
+}
+
+/// Opens a report at a branch of the inspector's, and returns its id; `None` where the plate has no vehicle and none is given.
+///
+/// # Errors
+/// What the database says.
+pub async fn open(
+    transaction: &Transaction<'_>,
+    inspector: &Inspector,
+    opening: &Opening,
+) -> Result<Option<Uuid>, DbError> {
+    let plate = opening.plate.as_str();
+    let known = row(transaction, VEHICLE, &[&plate]).await?;
+    let (vehicle_id, vin): (Uuid, String) = match (known, &opening.vehicle) {
+        (Some(known), _) => (known.try_get("id")?, known.try_get("vin")?),
+        (None, None) => return Ok(None),
+        (None, Some(vehicle)) => {
+            let id = Uuid::now_v7();
+            let parameters: [&(dyn ToSql + Sync); 12] = [
+                &id,
+                &plate,
+                &vehicle.vin,
+                &vehicle.brand,
+                &vehicle.model,
+                &vehicle.year,
+                &vehicle.body_type,
+                &vehicle.fuel_type,
+                &vehicle.transmission,
+                &vehicle.color,
+                &opening.mileage_km,
+                &vehicle.factory_power_hp,
+            ];
+            execute(transaction, MAKE_VEHICLE, &parameters).await?;
+            (id, vehicle.vin.clone())
+        }
+    };
+    let id = Uuid::now_v7();
+    let parameters: [&(dyn ToSql + Sync); 8] = [
+        &id,
+        &opening.branch_id,
+        &vehicle_id,
+        &plate,
+        &opening.package_name,
+        &opening.base_price,
+        &vin,
+        &opening.mileage_km,
+    ];
+    execute(transaction, MAKE, &parameters).await?;
+    execute(transaction, MAKE_FORMS, &[&id]).await?;
+    moves::note(transaction, inspector, id, None, Status::Draft, None).await?;
+    Ok(Some(id))
+}

@@ -1,0 +1,402 @@
+//! Writing in a report: under its lock, and only while it is written.
+
+use codegen_runtime::fault::{Fault, Faults, Path};
+use partner_api::db::transaction::Transaction;
+use partner_api::db::{DbError, thresholds};
+use partner_api::rules::dyno;
+use partner_api::rules::plausible::{self, Narrowed};
+use partner_api::rules::threshold::{self, Bounds};
+use partner_api::statement;
+use rust_decimal::Decimal;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::report::version;
+use super::{execute, row, rows};
+use crate::front_door::Inspector;
+use crate::rules::moves::Status;
+use crate::rules::vocabulary::Word;
+
+statement! {
+    /// Locks the report `$1` if it is at one of the branches `$2`. Devices and other inspectors wait for it, or it for them.
+    LOCK = "\
+SELECT i.status, i.branch_id, i.organization_id, i.plate FROM inspections i
+WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[]) FOR NO KEY UPDATE";
+
+    /// The version of the report `$1`, which is locked, and from which status its cancellation was requested, if it is.
+    VERSION = concat!("\
+SELECT ", version!(), " AS version,
+       (SELECT CASE WHEN t.to_status = 'CANCEL_REQUESTED' THEN t.from_status END FROM inspection_transitions t
+        WHERE t.inspection_id = i.id ORDER BY t.number DESC LIMIT 1) AS before_request
+FROM inspections i WHERE i.id = $1");
+
+    /// Changes what is not null of a report (`$1`).
+    UPDATE = "\
+UPDATE inspections SET version = version + 1, summary = coalesce($2, summary), recommendation = coalesce($3, recommendation),
+    snapshot_mileage_km = coalesce($4, snapshot_mileage_km), base_price = coalesce($5, base_price),
+    discount_percent = coalesce($6, discount_percent), discount_name = coalesce($7, discount_name),
+    payment_type = coalesce($8, payment_type),
+    final_price = round(coalesce($5, base_price) * (100 - coalesce($6, discount_percent)) / 100, 2)
+WHERE id = $1";
+
+    /// The points of the template with the code `$2` of the report's (`$1`) organisation, with bounds and ranges where devices
+    /// write into it, and the vehicle's registered power.
+    POINTS = "\
+SELECT t.id AS template_id, t.is_test_line, v.factory_power_hp, p.id, p.code, h.point_code IS NOT NULL AS has_bounds, h.good_min,
+       h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum
+FROM inspections i
+JOIN vehicles v ON v.id = i.vehicle_id
+JOIN form_templates t ON t.organization_id = i.organization_id AND t.code = $2
+JOIN form_template_points p ON p.template_id = t.id
+LEFT JOIN thresholds h ON t.is_test_line AND h.organization_id = i.organization_id AND h.point_code = p.code
+LEFT JOIN plausible_ranges r ON t.is_test_line AND r.organization_id = i.organization_id AND r.point_code = p.code
+WHERE i.id = $1";
+
+    /// Writes answers (`$6` points, `$7` codes, `$8` labels, `$9` severities, `$10` numbers, `$11` notes or null) of `$5` into a
+    /// form (`$1` its id if it is new, `$2` the report, `$3` the template, `$4` its general note or null), and keeps those that
+    /// they replace.
+    WRITE = "\
+WITH form AS (
+    INSERT INTO inspection_forms AS f (id, inspection_id, template_id, general_note)
+    VALUES ($1, $2, $3, coalesce($4, ''))
+    ON CONFLICT (inspection_id, template_id) DO UPDATE SET general_note = coalesce($4, f.general_note)
+    RETURNING id
+), answer AS (
+    SELECT * FROM unnest($6::uuid[], $7::text[], $8::text[], $9::text[], $10::numeric[], $11::text[])
+                  AS a (point_id, status_code, status_label, severity, numeric_value, note)
+), old AS (
+    SELECT o.* FROM form JOIN inspection_form_answers o ON o.inspection_form_id = form.id JOIN answer USING (point_id)
+), replaced AS (
+    INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, status_code, status_label, severity,
+                                                numeric_value, note, written_by, written_at)
+    SELECT inspection_form_id, point_id, status_code, status_label, severity, numeric_value, note, written_by, written_at
+    FROM old
+)
+INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, numeric_value, note,
+                                     written_by, written_at)
+SELECT form.id, answer.point_id, answer.status_code, answer.status_label, answer.severity, answer.numeric_value,
+       coalesce(answer.note, old.note, ''), $5, now()
+FROM form CROSS JOIN answer LEFT JOIN old ON old.point_id = answer.point_id
+ON CONFLICT (inspection_form_id, point_id) DO UPDATE
+SET status_code = excluded.status_code, status_label = excluded.status_label, severity = excluded.severity,
+    numeric_value = excluded.numeric_value, note = excluded.note, written_by = excluded.written_by,
+    written_at = excluded.written_at";
+
+    /// Notes that the report `$1` was changed.
+    pub(super) CHANGED = "UPDATE inspections SET version = version + 1 WHERE id = $1";
+}
+
+/// A report that the transaction has locked, of a branch of the inspector's.
+#[derive(Clone, Debug)]
+pub struct Locked {
+    /// Its id.
+    pub id: Uuid,
+    /// Its organisation.
+    pub organization_id: Uuid,
+    /// Its branch.
+    pub branch_id: Uuid,
+    /// The plate under which it was opened.
+    pub plate: String,
+    /// Its status.
+    pub status: Status,
+    /// Its version.
+    pub version: i64,
+    /// The status from which its cancellation was requested, if it is.
+    pub before_request: Option<Status>,
+}
+
+/// Locks a report until the transaction ends; `None` where there is none at a branch of the inspector's.
+///
+/// # Errors
+/// What the database says.
+pub async fn lock(transaction: &Transaction<'_>, inspector: &Inspector, id: Uuid) -> Result<Option<Locked>, DbError> {
+    let Some(locked) = row(transaction, LOCK, &[&id, &inspector.branch_ids()]).await? else {
+        return Ok(None);
+    };
+    // Read behind the lock: by a snapshot of its own.
+    let Some(version) = row(transaction, VERSION, &[&id]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Locked {
+        id,
+        organization_id: locked.try_get("organization_id")?,
+        branch_id: locked.try_get("branch_id")?,
+        plate: locked.try_get("plate")?,
+        status: locked.try_get("status")?,
+        version: version.try_get("version")?,
+        before_request: version.try_get("before_request")?,
+    }))
+}
+
+/// What of a report is to be changed; `None` leaves it.
+#[derive(Clone, Debug, Default)]
+pub struct Update {
+    /// The overall text.
+    pub summary: Option<String>,
+    /// The advice.
+    pub recommendation: Option<String>,
+    /// What the odometer shows, in kilometres.
+    pub mileage_km: Option<i32>,
+    /// The price before the discount.
+    pub base_price: Option<Decimal>,
+    /// The discount in percent.
+    pub discount_percent: Option<Decimal>,
+    /// What it is called.
+    pub discount_name: Option<String>,
+    /// How it was paid.
+    pub payment_type: Option<String>,
+}
+
+/// Changes a report's texts, mileage and pricing.
+///
+/// # Errors
+/// What the database says.
+pub async fn update(transaction: &Transaction<'_>, report: &Locked, update: &Update) -> Result<(), DbError> {
+    let Update {
+        summary,
+        recommendation,
+        mileage_km,
+        base_price,
+        discount_percent,
+        discount_name,
+        payment_type,
+    } = update;
+    let parameters: [&(dyn ToSql + Sync); 8] = [
+        &report.id,
+        summary,
+        recommendation,
+        mileage_km,
+        base_price,
+        discount_percent,
+        discount_name,
+        payment_type,
+    ];
+    execute(transaction, UPDATE, &parameters).await?;
+    Ok(())
+}
+
+/// An answer to write.
+#[derive(Clone, Debug)]
+pub struct ToWrite {
+    /// The point's code.
+    pub point_code: String,
+    /// Its status; none: what the thresholds give the number.
+    pub status: Option<Word>,
+    /// Its number.
+    pub number: Option<Decimal>,
+    /// What the inspector saw; none leaves what was there.
+    pub note: Option<String>,
+}
+
+/// Why answers were not written.
+#[derive(Debug)]
+pub enum Unwritten {
+    /// The organisation has no such template.
+    NoTemplate,
+    /// Something is wrong with answers; all of them are named.
+    Faults(Faults),
+    /// What the database says.
+    Db(DbError),
+}
+
+impl From<DbError> for Unwritten {
+    fn from(error: DbError) -> Self {
+        Unwritten::Db(error)
+    }
+}
+
+/// Writes answers of the inspector into a form of a locked report (INS-7).
+///
+/// # Errors
+/// [`Unwritten`]; the transaction must not be committed then.
+pub async fn fill(
+    transaction: &Transaction<'_>,
+    inspector: &Inspector,
+    report: &Locked,
+    template_code: &str,
+    general_note: Option<&str>,
+    answers: &[ToWrite],
+) -> Result<(), Unwritten> {
+    let template = Template::read(transaction, report.id, template_code).await?;
+    let template = template.ok_or(Unwritten::NoTemplate)?;
+    let written = template.judge(answers).map_err(Unwritten::Faults)?;
+    let mut columns = Columns::default();
+    for answer in &written {
+        columns.push(answer);
+    }
+    let new_form = Uuid::now_v7();
+    let by = inspector.name();
+    let parameters: [&(dyn ToSql + Sync); 11] = [
+        &new_form,
+        &report.id,
+        &template.id,
+        &general_note,
+        &by,
+        &columns.points,
+        &columns.codes,
+        &columns.labels,
+        &columns.severities,
+        &columns.numbers,
+        &columns.notes,
+    ];
+    execute(transaction, WRITE, &parameters).await?;
+    execute(transaction, CHANGED, &[&report.id]).await?;
+    Ok(())
+}
+
+#[derive(Default)]
+struct Columns<'a> {
+    points: Vec<Uuid>,
+    codes: Vec<&'a str>,
+    labels: Vec<&'a str>,
+    severities: Vec<&'a str>,
+    numbers: Vec<Option<Decimal>>,
+    notes: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn push(&mut self, answer: &Judged<'a>) {
+        self.points.push(answer.point);
+        self.codes.push(answer.word.code);
+        self.labels.push(answer.word.label);
+        self.severities.push(answer.word.severity);
+        self.numbers.push(answer.number);
+        self.notes.push(answer.note);
+    }
+}
+
+/// A form's template, with what decides about its numbers.
+struct Template {
+    id: Uuid,
+    is_test_line: bool,
+    factory_power_hp: Option<Decimal>,
+    points: Vec<TemplatePoint>,
+}
+
+struct TemplatePoint {
+    id: Uuid,
+    code: String,
+    bounds: Option<Bounds>,
+    narrowed: Narrowed,
+}
+
+/// An answer whose status is settled.
+struct Judged<'a> {
+    point: Uuid,
+    word: Word,
+    number: Option<Decimal>,
+    note: Option<&'a str>,
+}
+
+impl Template {
+    async fn read(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Result<Option<Self>, DbError> {
+        let found = rows(transaction, POINTS, &[&report, &code]).await?;
+        let Some(first) = found.first() else { return Ok(None) };
+        let mut template = Template {
+            id: first.try_get("template_id")?,
+            is_test_line: first.try_get("is_test_line")?,
+            factory_power_hp: first.try_get("factory_power_hp")?,
+            points: Vec::new(),
+        };
+        for row in &found {
+            template.points.push(TemplatePoint {
+                id: row.try_get("id")?,
+                code: row.try_get("code")?,
+                bounds: match row.try_get("has_bounds")? {
+                    true => Some(thresholds::bounds(row)?),
+                    false => None,
+                },
+                narrowed: Narrowed {
+                    minimum: row.try_get("minimum")?,
+                    maximum: row.try_get("maximum")?,
+                },
+            });
+        }
+        Ok(Some(template))
+    }
+
+    fn point(&self, code: &str) -> Option<&TemplatePoint> {
+        self.points.iter().find(|point| point.code == code)
+    }
+
+    /// The statuses of answers, and the ratio that follows from a power typed in; everything that is wrong with them at once.
+    fn judge<'a>(&self, answers: &'a [ToWrite]) -> Result<Vec<Judged<'a>>, Faults> {
+        let mut faults = Vec::new();
+        let mut judged = Vec::new();
+        for (index, answer) in answers.iter().enumerate() {
+            match self.one(index, answer, &answers[..index]) {
+                Ok(one) => judged.push(one),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if let Some(faults) = Faults::of(faults) {
+            return Err(faults);
+        }
+        judged.extend(self.ratio(answers));
+        Ok(judged)
+    }
+
+    fn one<'a>(&self, index: usize, answer: &'a ToWrite, earlier: &[ToWrite]) -> Result<Judged<'a>, Fault> {
+        let place = Path::default().member("answers").item(index);
+        let fault = |member: &str, message: String| Fault::in_body(&place.member(member), message);
+        let code = &answer.point_code;
+        let point = self.point(code).ok_or_else(|| {
+            fault(
+                "point_code",
+                format!("the template has no point {code}; see the report's forms"),
+            )
+        })?;
+        if earlier.iter().any(|other| other.point_code == *code) {
+            return Err(fault("point_code", format!("{code} is there twice; send it once")));
+        }
+        if let (true, Some(number)) = (self.is_test_line, answer.number)
+            && !plausible::is_plausible(code, number, point.narrowed)
+        {
+            return Err(fault(
+                "numeric_value",
+                format!("{number} is outside of what is possible at {code}; see its unit"),
+            ));
+        }
+        let given = answer
+            .number
+            .and_then(|number| threshold::status(number, point.bounds.as_ref()));
+        let word = match (given.map(Word::from), answer.status) {
+            (Some(given), Some(sent)) if given != sent => {
+                let message = format!(
+                    "the organization's thresholds give this number {}; leave the status out",
+                    given.code
+                );
+                return Err(fault("status_code", message));
+            }
+            (Some(given), _) => given,
+            (None, Some(sent)) => sent,
+            (None, None) => {
+                let message = "is needed: there is no number with thresholds that would give one".to_owned();
+                return Err(fault("status_code", message));
+            }
+        };
+        Ok(Judged {
+            point: point.id,
+            word,
+            number: answer.number,
+            note: answer.note.as_deref(),
+        })
+    }
+
+    /// `DYNO_RATIO` of a measured power that is typed in (MEA-9), unless it is typed in as well.
+    fn ratio<'a>(&self, answers: &'a [ToWrite]) -> Option<Judged<'a>> {
+        if !self.is_test_line || answers.iter().any(|answer| answer.point_code == dyno::RATIO) {
+            return None;
+        }
+        let measured = answers.iter().find(|answer| answer.point_code == dyno::MEASURED_HP)?;
+        let point = self.point(dyno::RATIO)?;
+        let ratio = dyno::ratio(measured.number?, self.factory_power_hp?)?;
+        let status = threshold::status(ratio, point.bounds.as_ref())?;
+        plausible::is_plausible(dyno::RATIO, ratio, point.narrowed).then_some(Judged {
+            point: point.id,
+            word: status.into(),
+            number: Some(ratio),
+            note: None,
+        })
+    }
+}

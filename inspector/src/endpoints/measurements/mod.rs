@@ -1,0 +1,5 @@
+//! What devices have sent for a plate.
+
+pub mod apply_measurement;
+pub mod discard_measurement;
+pub mod watch_reports;

@@ -1,0 +1,120 @@
+//! `POST /inspector/v1/reports/{id}/photos`: a photo, behind the others (INS-9).
+
+use bytes::Bytes;
+use codegen_runtime::Fault;
+use partner_api::request_log::Reason;
+use uuid::Uuid;
+
+use super::{being_written, change};
+use crate::context::Context;
+use crate::db::photos::{self, NewPhoto, Unadded};
+use crate::db::writing;
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::errors::ErrorCode;
+use crate::generated::responses::AddPhotoResponse;
+use crate::generated::types::{AddPhotoPath, AddPhotoQuery, PhotoKind};
+use crate::photo::{self, Picture};
+
+const JPEG: &str = "image/jpeg";
+
+/// Adds a photo.
+///
+/// Its objects are stored before the report knows of them: what is refused then leaves none behind, unless the storage fails at
+/// that, too.
+///
+/// # Errors
+/// `unsupported_photo` for bytes that are no JPEG and no PNG; `transition_refused` unless the report is being written.
+pub async fn handle(
+    context: &Context,
+    caller: &Caller,
+    path: AddPhotoPath,
+    query: AddPhotoQuery,
+    raw: Bytes,
+) -> Result<AddPhotoResponse, ApiError> {
+    // Nobody's photo is worked on for a report that it cannot go to.
+    writable(context, caller, path.id).await?;
+    let Picture { whole, small } = drawn(raw).await?;
+    let id = Uuid::now_v7();
+    let (key, small_key) = (
+        format!("photos/{}/{id}.jpg", path.id),
+        format!("photos/{}/{id}-s.jpg", path.id),
+    );
+    let size_bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
+    let storage = &context.service().storage;
+    let stored = futures::join!(storage.put(&key, whole, JPEG), storage.put(&small_key, small, JPEG));
+    let added = match (stored.0, stored.1) {
+        (Ok(()), Ok(())) => {
+            let photo = NewPhoto {
+                id,
+                kind: word(query.kind),
+                point_code: query.point_code.as_deref(),
+                caption: query.caption.as_deref(),
+                object_key: &key,
+                thumb_object_key: &small_key,
+                size_bytes,
+            };
+            change(context, caller, path.id, async |transaction, _, report| {
+                being_written(report)?;
+                photos::add(transaction, report, &photo).await?.map_err(unadded)
+            })
+            .await
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error.into()),
+    };
+    if let Err(error) = &added
+        // What may stand all the same must keep its picture.
+        && error.code != ErrorCode::ServiceUnavailable
+    {
+        for key in [&key, &small_key] {
+            if let Err(error) = storage.delete(key).await {
+                tracing::warn!(%error, "a photo that was not added is left in the storage");
+            }
+        }
+    }
+    Ok(AddPhotoResponse::Created(added?))
+}
+
+async fn writable(context: &Context, caller: &Caller, id: Uuid) -> Result<(), ApiError> {
+    let inspector = caller.inspector()?;
+    let client = context.db(caller).await?;
+    let transaction = client.transaction();
+    let report = writing::lock(&transaction, inspector, id).await;
+    transaction.rollback().await?;
+    being_written(&report?.ok_or_else(ApiError::no_such_report)?)
+}
+
+/// Reads and draws a picture on a thread of its own: it takes tenths of a second.
+async fn drawn(raw: Bytes) -> Result<Picture, ApiError> {
+    match tokio::task::spawn_blocking(move || photo::read(&raw)).await {
+        Ok(Ok(picture)) => Ok(picture),
+        Ok(Err(problem)) => Err(ApiError::new(ErrorCode::UnsupportedPhoto, problem.to_string())),
+        Err(_) => {
+            tracing::error!("reading a picture panicked");
+            Err(ApiError::internal().because(Reason::Panicked))
+        }
+    }
+}
+
+fn unadded(why: Unadded) -> ApiError {
+    match why {
+        Unadded::NoPoint => ApiError::invalid_request(Fault::of_parameter(
+            "point_code",
+            "is no point of the report's forms; see them for the codes",
+        )),
+        Unadded::TooMany => ApiError::transition_refused(format!("a report has at most {} photos", photos::MOST)),
+    }
+}
+
+fn word(kind: PhotoKind) -> &'static str {
+    match kind {
+        PhotoKind::Exterior => "EXTERIOR",
+        PhotoKind::Interior => "INTERIOR",
+        PhotoKind::Engine => "ENGINE",
+        PhotoKind::Underbody => "UNDERBODY",
+        PhotoKind::Damage => "DAMAGE",
+        PhotoKind::Odometer => "ODOMETER",
+        PhotoKind::Registration => "REGISTRATION",
+        PhotoKind::OtosicilPdf => "OTOSICIL_PDF",
+    }
+}

@@ -1,0 +1,52 @@
+//! `PATCH /inspector/v1/reports/{id}`: texts, mileage and pricing.
+
+use codegen_runtime::{Fault, Faults};
+use rust_decimal::Decimal;
+
+use super::{being_written, change, of_version};
+use crate::context::Context;
+use crate::db::writing::{self, Update};
+use crate::error::ApiError;
+use crate::front_door::Caller;
+use crate::generated::responses::UpdateReportResponse;
+use crate::generated::types::{UpdateReport, UpdateReportPath};
+
+/// Changes what is sent, and leaves the rest.
+///
+/// # Errors
+/// `changed_meanwhile` for a version that is not the report's any more; `transition_refused` unless it is being written.
+pub async fn handle(
+    context: &Context,
+    caller: &Caller,
+    path: UpdateReportPath,
+    body: UpdateReport,
+) -> Result<UpdateReportResponse, ApiError> {
+    let version = body.version;
+    let faults = [
+        outside("base_price", body.base_price, Decimal::from(1_000_000_000)),
+        outside("discount_percent", body.discount_percent, Decimal::ONE_HUNDRED),
+    ];
+    if let Some(faults) = Faults::of(faults.into_iter().flatten()) {
+        return Err(ApiError::invalid_request(faults));
+    }
+    let update = Update {
+        summary: body.summary,
+        recommendation: body.recommendation,
+        mileage_km: body.mileage_km,
+        base_price: body.base_price,
+        discount_percent: body.discount_percent,
+        discount_name: body.discount_name,
+        payment_type: body.payment_type,
+    };
+    let report = change(context, caller, path.id, async |transaction, _, report| {
+        of_version(report, version)?;
+        being_written(report)?;
+        Ok(writing::update(transaction, report, &update).await?)
+    });
+    Ok(UpdateReportResponse::Ok(report.await?))
+}
+
+fn outside(name: &str, value: Option<Decimal>, most: Decimal) -> Option<Fault> {
+    let value = value?;
+    (value < Decimal::ZERO || value > most).then(|| Fault::of_member(name, format!("must be between 0.00 and {most}")))
+}
