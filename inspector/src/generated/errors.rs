@@ -9,6 +9,8 @@ pub enum ErrorCode {
     InvalidRequest,
     /// `token_refused`, with status 401.
     TokenRefused,
+    /// `forged_request`, with status 403.
+    ForgedRequest,
     /// `method_not_allowed`, with status 405.
     MethodNotAllowed,
     /// `request_timeout`, with status 408.
@@ -23,8 +25,6 @@ pub enum ErrorCode {
     ServiceUnavailable,
     /// `signed_out`, with status 401.
     SignedOut,
-    /// `forged_request`, with status 403.
-    ForgedRequest,
     /// `not_found`, with status 404.
     NotFound,
     /// `changed_meanwhile`, with status 409.
@@ -41,6 +41,7 @@ impl ErrorCode {
     pub const ALL: &'static [ErrorCode] = &[
         ErrorCode::InvalidRequest,
         ErrorCode::TokenRefused,
+        ErrorCode::ForgedRequest,
         ErrorCode::MethodNotAllowed,
         ErrorCode::RequestTimeout,
         ErrorCode::PayloadTooLarge,
@@ -48,7 +49,6 @@ impl ErrorCode {
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
         ErrorCode::SignedOut,
-        ErrorCode::ForgedRequest,
         ErrorCode::NotFound,
         ErrorCode::ChangedMeanwhile,
         ErrorCode::TransitionRefused,
@@ -60,6 +60,7 @@ impl ErrorCode {
         match self {
             ErrorCode::InvalidRequest => "invalid_request",
             ErrorCode::TokenRefused => "token_refused",
+            ErrorCode::ForgedRequest => "forged_request",
             ErrorCode::MethodNotAllowed => "method_not_allowed",
             ErrorCode::RequestTimeout => "request_timeout",
             ErrorCode::PayloadTooLarge => "payload_too_large",
@@ -67,7 +68,6 @@ impl ErrorCode {
             ErrorCode::InternalError => "internal_error",
             ErrorCode::ServiceUnavailable => "service_unavailable",
             ErrorCode::SignedOut => "signed_out",
-            ErrorCode::ForgedRequest => "forged_request",
             ErrorCode::NotFound => "not_found",
             ErrorCode::ChangedMeanwhile => "changed_meanwhile",
             ErrorCode::TransitionRefused => "transition_refused",
@@ -80,6 +80,7 @@ impl ErrorCode {
         match self {
             ErrorCode::InvalidRequest => 400u16,
             ErrorCode::TokenRefused => 401u16,
+            ErrorCode::ForgedRequest => 403u16,
             ErrorCode::MethodNotAllowed => 405u16,
             ErrorCode::RequestTimeout => 408u16,
             ErrorCode::PayloadTooLarge => 413u16,
@@ -87,7 +88,6 @@ impl ErrorCode {
             ErrorCode::InternalError => 500u16,
             ErrorCode::ServiceUnavailable => 503u16,
             ErrorCode::SignedOut => 401u16,
-            ErrorCode::ForgedRequest => 403u16,
             ErrorCode::NotFound => 404u16,
             ErrorCode::ChangedMeanwhile => 409u16,
             ErrorCode::TransitionRefused => 409u16,

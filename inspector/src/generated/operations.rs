@@ -50,6 +50,7 @@ pub static OPERATIONS: &[Operation] = &[
         errors: &[
             (400u16, &[ErrorCode::InvalidRequest]),
             (401u16, &[ErrorCode::TokenRefused]),
+            (403u16, &[ErrorCode::ForgedRequest]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (408u16, &[ErrorCode::RequestTimeout]),
             (413u16, &[ErrorCode::PayloadTooLarge]),
@@ -68,6 +69,7 @@ pub static OPERATIONS: &[Operation] = &[
         has_body: false,
         successes: &[200u16],
         errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
             (401u16, &[ErrorCode::SignedOut]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (500u16, &[ErrorCode::InternalError]),
@@ -87,6 +89,7 @@ pub static OPERATIONS: &[Operation] = &[
         has_body: false,
         successes: &[204u16],
         errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
             (401u16, &[ErrorCode::SignedOut]),
             (403u16, &[ErrorCode::ForgedRequest]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
@@ -113,6 +116,7 @@ pub static OPERATIONS: &[Operation] = &[
         has_body: false,
         successes: &[200u16],
         errors: &[
+            (400u16, &[ErrorCode::InvalidRequest]),
             (401u16, &[ErrorCode::SignedOut]),
             (405u16, &[ErrorCode::MethodNotAllowed]),
             (500u16, &[ErrorCode::InternalError]),

@@ -402,7 +402,7 @@ pub struct VehicleData {
     /// Such as MANUAL.
     #[serde(deserialize_with = "vehicle_data_reading::transmission")]
     pub transmission: String,
-    /// Its colour.
+    /// Its color.
     #[serde(deserialize_with = "vehicle_data_reading::color")]
     pub color: String,
     /// The registered power in HP; without it no DYNO_RATIO is computed.
@@ -512,7 +512,7 @@ impl JsonSchema for VehicleData {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A vehicle that is not known yet.\",\"required\":[\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"vin\":{\"type\":\"string\",\"pattern\":\"^[A-HJ-NPR-Z0-9]{17}$\",\"description\":\"The chassis number.\"},\"brand\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"Its brand.\"},\"model\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"Its model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1950,\"maximum\":2100,\"description\":\"The model year.\"},\"type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"The body's type, such as SEDAN.\"},\"fuel_type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Such as GASOLINE.\"},\"transmission\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Such as MANUAL.\"},\"color\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Its colour.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The registered power in HP; without it no DYNO_RATIO is computed.\"}}}",
+            "{\"type\":\"object\",\"description\":\"A vehicle that is not known yet.\",\"required\":[\"vin\",\"brand\",\"model\",\"year\",\"type\",\"fuel_type\",\"transmission\",\"color\"],\"properties\":{\"vin\":{\"type\":\"string\",\"pattern\":\"^[A-HJ-NPR-Z0-9]{17}$\",\"description\":\"The chassis number.\"},\"brand\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"Its brand.\"},\"model\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":60,\"description\":\"Its model.\"},\"year\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":1950,\"maximum\":2100,\"description\":\"The model year.\"},\"type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"The body's type, such as SEDAN.\"},\"fuel_type\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Such as GASOLINE.\"},\"transmission\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Such as MANUAL.\"},\"color\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":30,\"description\":\"Its color.\"},\"factory_power_hp\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"The registered power in HP; without it no DYNO_RATIO is computed.\"}}}",
         )
     }
 }

@@ -1665,7 +1665,7 @@ place of the request is wrong it begins with its name.
     pub struct VehicleData {
         ///Its brand.
         pub brand: VehicleDataBrand,
-        ///Its colour.
+        ///Its color.
         pub color: VehicleDataColor,
         ///The registered power in HP; without it no DYNO_RATIO is computed.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
@@ -1746,7 +1746,7 @@ place of the request is wrong it begins with its name.
                 })
         }
     }
-    ///Its colour.
+    ///Its color.
     #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
     #[serde(transparent)]
     pub struct VehicleDataColor(::std::string::String);
@@ -5811,6 +5811,13 @@ pub mod builder {
             let response = result?;
             match response.status().as_u16() {
                 200u16 => ResponseValue::from_response(response).await,
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
                 401u16 => {
                     Err(
                         Error::ErrorResponse(
@@ -5927,6 +5934,13 @@ pub mod builder {
                         ),
                     )
                 }
+                403u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
                 405u16 => {
                     Err(
                         Error::ErrorResponse(
@@ -6015,6 +6029,13 @@ pub mod builder {
             let response = result?;
             match response.status().as_u16() {
                 204u16 => Ok(ResponseValue::empty(response)),
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
                 401u16 => {
                     Err(
                         Error::ErrorResponse(
@@ -6090,6 +6111,13 @@ pub mod builder {
             let response = result?;
             match response.status().as_u16() {
                 200u16 => Ok(ResponseValue::stream(response)),
+                400u16 => {
+                    Err(
+                        Error::ErrorResponse(
+                            ResponseValue::from_response(response).await?,
+                        ),
+                    )
+                }
                 401u16 => {
                     Err(
                         Error::ErrorResponse(
