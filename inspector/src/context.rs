@@ -1,6 +1,7 @@
 //! The state that inspectors' requests share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use partner_api::db::DbError;
@@ -25,16 +26,22 @@ struct Shared {
     cursors: CursorSealer,
     photos: Arc<Semaphore>,
     watch: Watch,
+    body_timeout: Duration,
 }
 
 impl Context {
     /// Of the service's state.
     pub fn new(elsewhere: Elsewhere) -> Self {
-        let Elsewhere { context, pool } = elsewhere;
+        let Elsewhere {
+            context,
+            pool,
+            body_timeout,
+        } = elsewhere;
         Context(Arc::new(Shared {
             cursors: CursorSealer::new(&context.cursor_key),
             photos: Arc::new(Semaphore::new(PHOTOS_AT_ONCE)),
             watch: Watch::new(pool.clone()),
+            body_timeout,
             service: context,
             pool,
         }))
@@ -61,6 +68,11 @@ impl Context {
     /// Seals cursors.
     pub fn cursors(&self) -> &CursorSealer {
         &self.0.cursors
+    }
+
+    /// The time in which a body must have arrived.
+    pub(crate) fn body_timeout(&self) -> Duration {
+        self.0.body_timeout
     }
 
     /// Places for photos in memory.

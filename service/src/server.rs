@@ -47,6 +47,8 @@ pub struct Elsewhere {
     pub context: Context,
     /// Connections for requests.
     pub pool: Pool,
+    /// The time in which a body must have arrived.
+    pub body_timeout: Duration,
 }
 
 /// What a server is made of.
@@ -267,6 +269,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
             make(Elsewhere {
                 context: context.clone(),
                 pool: parts.pool.clone(),
+                body_timeout: parts.body_timeout,
             })
         });
         let pool = parts.pool.clone();

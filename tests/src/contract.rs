@@ -9,12 +9,10 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::{fixture, schema};
-
-const DOCUMENT: &str = include_str!("../../spec/partner-api.yaml");
+use crate::{desk, fixture, schema};
 
 /// The path under which everything is signed.
-const API_ROOT: &str = "/api/v1/partner";
+const API_ROOT: &str = partner_api::front_door::API_ROOT;
 
 /// Marks of the inside of the service, which no answer may have.
 const INSIDE: &[&str] = &[
@@ -40,48 +38,96 @@ const INSIDE: &[&str] = &[
     "column \"",
 ];
 
-struct Contract {
+/// An OpenAPI document, and what answers are held against it by.
+#[derive(Debug)]
+pub struct Contract {
     document: Value,
     /// The document's schemas for a validator.
     components: Value,
+    /// The path under which its operations are.
+    root: &'static str,
 }
 
-static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
-    let document: Value = serde_yaml::from_str(DOCUMENT).unwrap();
-    let components = schema::strict(&document["components"]);
-    Contract { document, components }
+/// What partners and device makers call.
+pub static PARTNERS: LazyLock<Contract> =
+    LazyLock::new(|| Contract::read(partner_api::front_door::public::SPEC_YAML, API_ROOT));
+
+/// What the page for inspectors calls.
+pub static INSPECTORS: LazyLock<Contract> = LazyLock::new(|| {
+    Contract::read(
+        partner_api_inspector::SPEC_YAML,
+        partner_api_inspector::front_door::API_ROOT,
+    )
 });
 
-/// The OpenAPI document.
-pub(crate) fn document() -> &'static Value {
-    &CONTRACT.document
+/// All contracts.
+pub fn all() -> [&'static Contract; 2] {
+    [&PARTNERS, &INSPECTORS]
+}
+
+impl Contract {
+    fn read(document: &str, root: &'static str) -> Self {
+        let document: Value = serde_yaml::from_str(document).unwrap();
+        let components = schema::strict(&document["components"]);
+        Contract {
+            document,
+            components,
+            root,
+        }
+    }
+
+    /// The document.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// Whether a path is one of its operations', or would be.
+    fn has(&self, path: &str) -> bool {
+        path.strip_prefix(self.root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Follows `$ref`.
+    pub fn resolved<'c>(&'c self, value: &'c Value) -> &'c Value {
+        match value["$ref"].as_str() {
+            Some(reference) => self.document.pointer(reference.trim_start_matches('#')).unwrap(),
+            None => value,
+        }
+    }
+}
+
+/// The contract of a path; what is of none is the public listener's.
+fn of(path: &str) -> &'static Contract {
+    match INSPECTORS.has(path) {
+        true => &INSPECTORS,
+        false => &PARTNERS,
+    }
+}
+
+/// Whether a path is of the internal listener's room for inspectors.
+pub(crate) fn is_inspectors(path: &str) -> bool {
+    path.starts_with("/inspector/")
 }
 
 /// The id of the operation at this path: with this method, else the first there is, whose path refuses the method.
 pub fn operation_id(method: &Method, path: &str) -> Option<String> {
-    let item = path_item(path)?;
+    let item = of(path).path_item(path)?;
     let id = |operation: &Value| operation["operationId"].as_str().map(ToOwned::to_owned);
     id(&item[method.as_str().to_lowercase()]).or_else(|| item.as_object()?.values().find_map(id))
 }
 
-/// What the document has at a path, compared byte for byte; a variable is one segment without escapes.
-fn path_item(path: &str) -> Option<&'static Value> {
-    let fits = |template: &str| {
-        let (wanted, given): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
-        wanted.len() == given.len()
-            && wanted.iter().zip(&given).all(|(wanted, given)| {
-                wanted == given || wanted.starts_with('{') && !given.is_empty() && !given.contains('%')
-            })
-    };
-    let paths = CONTRACT.document["paths"].as_object().unwrap();
-    paths.iter().find(|(template, _)| fits(template)).map(|(_, item)| item)
-}
-
-/// Follows `$ref`.
-pub fn resolved(value: &'static Value) -> &'static Value {
-    match value["$ref"].as_str() {
-        Some(reference) => CONTRACT.document.pointer(reference.trim_start_matches('#')).unwrap(),
-        None => value,
+impl Contract {
+    /// What the document has at a path, compared byte for byte; a variable is one segment without escapes.
+    fn path_item(&self, path: &str) -> Option<&Value> {
+        let fits = |template: &str| {
+            let (wanted, given): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+            wanted.len() == given.len()
+                && wanted.iter().zip(&given).all(|(wanted, given)| {
+                    wanted == given || wanted.starts_with('{') && !given.is_empty() && !given.contains('%')
+                })
+        };
+        let paths = self.document["paths"].as_object().unwrap();
+        paths.iter().find(|(template, _)| fits(template)).map(|(_, item)| item)
     }
 }
 
@@ -98,8 +144,9 @@ pub fn check(answer: &Answer) {
     gives_nothing_away(answer, &at);
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{at}");
     let head = answer.method == Method::HEAD;
-    let signed = path == API_ROOT || path.starts_with(&format!("{API_ROOT}/"));
-    if signed || path.starts_with("/files/") {
+    let contract = of(path);
+    let signed = PARTNERS.has(path);
+    if signed || INSPECTORS.has(path) || path.starts_with("/files/") {
         let kept = if answer.header("etag").is_some() {
             "private, no-cache"
         } else {
@@ -107,11 +154,11 @@ pub fn check(answer: &Answer) {
         };
         assert_eq!(answer.header("cache-control"), Some(kept), "{at}");
     }
-    let declared = declared_response(answer, path);
+    let declared = contract.declared_response(answer, path);
     if let Some(response) = declared {
-        headers_are_declared(answer, response, &at);
+        contract.headers_are_declared(answer, response, &at);
         if !head {
-            body_is_declared(answer, response, &at);
+            contract.body_is_declared(answer, response, &at);
         }
     } else if path.starts_with("/files/") && matches!(answer.status.as_u16(), 304 | 416) {
         assert!(answer.body.is_empty(), "{at}");
@@ -120,7 +167,7 @@ pub fn check(answer: &Answer) {
         // No path of the document: the envelope all the same, but for a page that is elsewhere, or known to the reader.
         assert!(!signed || !answer.status.is_redirection(), "{at}");
         if !head && !answer.status.is_redirection() {
-            body_is(answer, &json!({ "$ref": "#/components/schemas/Error" }), &at);
+            contract.body_is(answer, &json!({ "$ref": "#/components/schemas/Error" }), &at);
         }
     }
     if answer.status.is_client_error() || answer.status.is_server_error() {
@@ -139,100 +186,127 @@ pub fn check(answer: &Answer) {
     }
 }
 
-/// What the document declares for this status of this request; `None` where it has no such path.
-#[track_caller]
-fn declared_response(answer: &Answer, path: &str) -> Option<&'static Value> {
-    let item = path_item(path)?;
-    let operation = match &item[answer.method.as_str().to_lowercase()] {
-        // Another method: what is declared for the path's own ones, but never a success.
-        Value::Null => {
+impl Contract {
+    /// What the document declares for this status of this request; `None` where it has no such path.
+    #[track_caller]
+    fn declared_response(&self, answer: &Answer, path: &str) -> Option<&Value> {
+        let item = self.path_item(path)?;
+        let operation = match &item[answer.method.as_str().to_lowercase()] {
+            // Another method: what is declared for the path's own ones, but never a success.
+            Value::Null => {
+                assert!(
+                    !answer.status.is_success(),
+                    "{} {path} was answered {}",
+                    answer.method,
+                    answer.status
+                );
+                item.as_object()
+                    .unwrap()
+                    .values()
+                    .find(|operation| operation["operationId"].is_string())
+                    .unwrap()
+            }
+            operation => operation,
+        };
+        let response = &operation["responses"][answer.status.as_str()];
+        let told = || {
+            format!(
+                "{} does not declare {}: {:?}",
+                operation["operationId"], answer.status, answer.body
+            )
+        };
+        assert!(response.is_object(), "{}", told());
+        let response = self.resolved(response);
+        if let (Some(code), Some(codes)) = (answer.code(), response["x-error-codes"].as_array()) {
             assert!(
-                !answer.status.is_success(),
-                "{} {path} was answered {}",
-                answer.method,
-                answer.status
+                codes.contains(&json!(code)),
+                "{}: {code} is not one of {codes:?}",
+                operation["operationId"]
             );
-            item.as_object()
-                .unwrap()
-                .values()
-                .find(|operation| operation["operationId"].is_string())
-                .unwrap()
         }
-        operation => operation,
-    };
-    let response = &operation["responses"][answer.status.as_str()];
-    let told = || {
-        format!(
-            "{} does not declare {}: {:?}",
-            operation["operationId"], answer.status, answer.body
-        )
-    };
-    assert!(response.is_object(), "{}", told());
-    let response = resolved(response);
-    if let (Some(code), Some(codes)) = (answer.code(), response["x-error-codes"].as_array()) {
-        assert!(
-            codes.contains(&json!(code)),
-            "{}: {code} is not one of {codes:?}",
-            operation["operationId"]
-        );
+        Some(response)
     }
-    Some(response)
-}
 
-#[track_caller]
-fn headers_are_declared(answer: &Answer, response: &'static Value, at: &str) {
-    let declared = response["headers"].as_object().unwrap();
-    for (name, header) in declared {
-        let header = resolved(header);
-        match answer.header(name) {
-            None => assert!(header["required"] != json!(true), "{at}: no {name}"),
-            Some(value) => {
-                let value = match header["schema"]["type"].as_str() {
-                    Some("integer") => json!(value.parse::<i64>().unwrap_or_else(|_| panic!("{at}: {name}: {value}"))),
-                    _ => json!(value),
-                };
-                validate(&value, &header["schema"], &format!("{at}: header {name}"));
+    #[track_caller]
+    fn headers_are_declared(&self, answer: &Answer, response: &Value, at: &str) {
+        let declared = response["headers"].as_object().unwrap();
+        for (name, header) in declared {
+            let header = self.resolved(header);
+            match answer.header(name) {
+                None => assert!(header["required"] != json!(true), "{at}: no {name}"),
+                Some(value) => {
+                    let value = match header["schema"]["type"].as_str() {
+                        Some("integer") => {
+                            json!(value.parse::<i64>().unwrap_or_else(|_| panic!("{at}: {name}: {value}")))
+                        }
+                        _ => json!(value),
+                    };
+                    self.validate(&value, &header["schema"], &format!("{at}: header {name}"));
+                }
             }
         }
+        // What the document says of an answer's headers is all there is, beside HTTP's own, and what browsers are told.
+        for name in answer.headers.keys().map(http::HeaderName::as_str) {
+            let http_own = matches!(
+                name,
+                "content-type"
+                    | "content-length"
+                    | "date"
+                    | "transfer-encoding"
+                    | "connection"
+                    | "cache-control"
+                    | "x-content-type-options"
+            ) || self.root == INSPECTORS.root
+                && matches!(name, "content-security-policy" | "referrer-policy");
+            let known = http_own || declared.keys().any(|declared| declared.eq_ignore_ascii_case(name));
+            assert!(known, "{at}: the header {name} is not declared");
+        }
     }
-    // What the document says of an answer's headers is all there is, beside HTTP's own.
-    for name in answer.headers.keys().map(http::HeaderName::as_str) {
-        let http_own = matches!(
-            name,
-            "content-type"
-                | "content-length"
-                | "date"
-                | "transfer-encoding"
-                | "connection"
-                | "cache-control"
-                | "x-content-type-options"
+
+    #[track_caller]
+    fn body_is_declared(&self, answer: &Answer, response: &Value, at: &str) {
+        let Some(content) = response["content"].as_object() else {
+            assert!(answer.body.is_empty(), "{at}: a body is not declared");
+            return;
+        };
+        let content_type = answer
+            .header("content-type")
+            .unwrap_or_else(|| panic!("{at}: no Content-Type"));
+        let declared = content.iter().find(|(declared, _)| *declared == content_type);
+        let (_, media) = declared.unwrap_or_else(|| panic!("{at}: Content-Type {content_type}, declared: {content:?}"));
+        if content_type == "application/json" {
+            self.body_is(answer, &media["schema"], at);
+        }
+    }
+
+    #[track_caller]
+    fn body_is(&self, answer: &Answer, schema: &Value, at: &str) {
+        assert_eq!(answer.header("content-type"), Some("application/json"), "{at}");
+        self.validate(&answer.json(), schema, at);
+        times_are_to_the_microsecond(&answer.json(), at);
+    }
+
+    #[track_caller]
+    fn validate(&self, value: &Value, schema: &Value, at: &str) {
+        let mut root = schema.clone();
+        if let Some(members) = root.as_object_mut() {
+            members.retain(|name, _| !name.starts_with("x-") && name != "example" && name != "format");
+            members.insert("components".to_owned(), self.components.clone());
+        }
+        let validator: Validator = jsonschema::options()
+            .should_validate_formats(true)
+            .build(&root)
+            .unwrap();
+        let errors: Vec<_> = validator
+            .iter_errors(value)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(
+            errors.is_empty(),
+            "{at}: not as the document says:\n{}\n{value:#}",
+            errors.join("\n")
         );
-        let known = http_own || declared.keys().any(|declared| declared.eq_ignore_ascii_case(name));
-        assert!(known, "{at}: the header {name} is not declared");
     }
-}
-
-#[track_caller]
-fn body_is_declared(answer: &Answer, response: &'static Value, at: &str) {
-    let Some(content) = response["content"].as_object() else {
-        assert!(answer.body.is_empty(), "{at}: a body is not declared");
-        return;
-    };
-    let content_type = answer
-        .header("content-type")
-        .unwrap_or_else(|| panic!("{at}: no Content-Type"));
-    let declared = content.iter().find(|(declared, _)| *declared == content_type);
-    let (_, media) = declared.unwrap_or_else(|| panic!("{at}: Content-Type {content_type}, declared: {content:?}"));
-    if content_type == "application/json" {
-        body_is(answer, &media["schema"], at);
-    }
-}
-
-#[track_caller]
-fn body_is(answer: &Answer, schema: &Value, at: &str) {
-    assert_eq!(answer.header("content-type"), Some("application/json"), "{at}");
-    validate(&answer.json(), schema, at);
-    times_are_to_the_microsecond(&answer.json(), at);
 }
 
 /// REQ-18, for every text that is a time.
@@ -251,45 +325,30 @@ fn times_are_to_the_microsecond(value: &Value, at: &str) {
     }
 }
 
-#[track_caller]
-fn validate(value: &Value, schema: &Value, at: &str) {
-    let mut root = schema.clone();
-    if let Some(members) = root.as_object_mut() {
-        members.retain(|name, _| !name.starts_with("x-") && name != "example" && name != "format");
-        members.insert("components".to_owned(), CONTRACT.components.clone());
-    }
-    let validator: Validator = jsonschema::options()
-        .should_validate_formats(true)
-        .build(&root)
-        .unwrap();
-    let errors: Vec<_> = validator
-        .iter_errors(value)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(
-        errors.is_empty(),
-        "{at}: not as the document says:\n{}\n{value:#}",
-        errors.join("\n")
-    );
-}
-
 /// Nothing of the inside, no secret, and no personal data that its organisation hides.
 #[track_caller]
 pub(crate) fn gives_nothing_away(answer: &Answer, at: &str) {
     let Ok(text) = std::str::from_utf8(&answer.body) else {
         return;
     };
-    let is_ours = answer.target.starts_with(API_ROOT) && answer.header("content-type") == Some("application/json");
-    if !is_ours {
+    let is_inspectors = INSPECTORS.has(answer.target.split('?').next().unwrap_or_default());
+    let is_ours = answer.target.starts_with(API_ROOT) || is_inspectors;
+    if !is_ours || answer.header("content-type") != Some("application/json") {
         return;
     }
-    for secret in fixture::KEYS.iter().map(|key| key.secret).chain([fixture::MASTER_KEY]) {
+    let tokens = desk::INSPECTORS.iter().map(|inspector| inspector.token);
+    let keys = fixture::KEYS.iter().map(|key| key.secret);
+    for secret in keys.chain(tokens).chain([fixture::MASTER_KEY]) {
         assert!(!text.contains(secret), "{at}: a secret is in {text}");
     }
     // A caller's own words may come back to it.
     let sent = String::from_utf8_lossy(&answer.sent).into_owned() + &answer.target;
     for mark in INSIDE.iter().filter(|mark| !sent.contains(**mark)) {
         assert!(!text.contains(mark), "{at}: {mark:?} is in {text}");
+    }
+    // Inspectors are shown what they and their colleagues have written.
+    if is_inspectors {
+        return;
     }
     for datum in fixture::NEVER_SHOWN
         .iter()

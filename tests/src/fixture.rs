@@ -7,6 +7,8 @@ use partner_api::secrets::MasterKey;
 use partner_api::storage::Storage;
 use tokio_postgres::Client;
 
+use crate::desk;
+
 const WORLD: &str = include_str!("../fixture/world.sql");
 
 /// The master key of every test. It seals the secrets below and nothing else in the world.
@@ -200,6 +202,8 @@ pub struct Subject {
     pub organization: &'static str,
     /// The id of a published report of it.
     pub inspection: &'static str,
+    /// The id of one that is being written.
+    pub draft: &'static str,
 }
 
 impl Subject {
@@ -207,16 +211,19 @@ impl Subject {
     pub const NONE: Self = Self {
         organization: organizations::NONE,
         inspection: inspections::NONE_PUBLISHED,
+        draft: inspections::UNKNOWN,
     };
     /// `pii_mode` MASKED.
     pub const MASKED: Self = Self {
         organization: organizations::MASKED,
         inspection: inspections::PUBLISHED,
+        draft: inspections::DRAFT,
     };
     /// `pii_mode` FULL.
     pub const FULL: Self = Self {
         organization: organizations::FULL,
         inspection: inspections::FULL_PUBLISHED,
+        draft: inspections::FULL_DRAFT,
     };
 
     /// The id that stands behind a segment of a path: behind `organizations` one of an organisation.
@@ -228,6 +235,10 @@ impl Subject {
         match segment {
             "organizations" => self.organization,
             "inspections" => self.inspection,
+            "reports" => self.draft,
+            "forms" => "TEST_LINE",
+            // None that waits: what is refused before is refused for any.
+            "measurements" => inspections::UNKNOWN,
             other => panic!("give fixture::Subject what stands behind /{other}/ in a path"),
         }
     }
@@ -405,4 +416,5 @@ pub async fn fill(client: &Client) {
             .await
             .unwrap();
     }
+    desk::make(client).await;
 }

@@ -22,6 +22,7 @@ pub mod answer;
 pub mod cluster;
 pub mod contract;
 pub mod coverage;
+pub mod desk;
 pub mod fixture;
 pub mod operations;
 pub mod request;
@@ -31,6 +32,7 @@ pub mod snapshot;
 pub mod snapshot_log;
 
 pub use answer::Answer;
+pub use desk::{AYSE, DERYA, MEHMET};
 pub use fixture::{ALPHA, BETA, DELTA, GAMMA, TestKey};
 pub use request::Request;
 pub use service::{Options, Service};

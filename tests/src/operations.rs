@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
-use crate::contract::{document, resolved};
+use crate::contract::{self, Contract};
 use crate::fixture::Subject;
 use crate::request::Request;
 
@@ -19,12 +19,18 @@ pub struct Operation {
     pub template: &'static str,
     method: &'static str,
     operation: &'static Value,
+    contract: &'static Contract,
 }
 
-/// Every operation, by id.
-pub static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+/// Every operation of the partners' contract, by id.
+pub static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| operations(&contract::PARTNERS));
+
+/// Every operation of the inspectors' contract, by id.
+pub static INSPECTOR_OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| operations(&contract::INSPECTORS));
+
+fn operations(contract: &'static Contract) -> Vec<Operation> {
     let mut all = Vec::new();
-    for (template, item) in document()["paths"].as_object().unwrap() {
+    for (template, item) in contract.document()["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             if let Some(id) = operation["operationId"].as_str() {
                 all.push(Operation {
@@ -32,6 +38,7 @@ pub static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
                     template,
                     method,
                     operation,
+                    contract,
                 });
             }
         }
@@ -39,13 +46,20 @@ pub static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
     // A JSON object's order depends on how serde_json was built.
     all.sort_by_key(|operation| operation.id);
     all
-});
+}
 
 /// The operation with this id.
 #[track_caller]
 pub fn operation(id: &str) -> Operation {
     let found = OPERATIONS.iter().find(|operation| operation.id == id);
     *found.unwrap_or_else(|| panic!("the document has no operation {id}"))
+}
+
+/// The operation of the inspectors' contract with this id.
+#[track_caller]
+pub fn inspector_operation(id: &str) -> Operation {
+    let found = INSPECTOR_OPERATIONS.iter().find(|operation| operation.id == id);
+    *found.unwrap_or_else(|| panic!("the inspectors' document has no operation {id}"))
 }
 
 /// What can be read of one thing of a list: what stands behind its id in the paths of GET operations, as `/photos` behind
@@ -66,10 +80,34 @@ impl Operation {
         Method::from_bytes(self.method.to_uppercase().as_bytes()).unwrap()
     }
 
+    /// The contract that it is of.
+    pub fn contract(&self) -> &'static Contract {
+        self.contract
+    }
+
+    /// The security schemes that a caller must meet.
+    pub fn security(&self) -> Vec<&'static str> {
+        let own = &self.operation["security"];
+        let all = match own {
+            Value::Null => &self.contract.document()["security"],
+            own => own,
+        };
+        let lists = all.as_array().into_iter().flatten();
+        lists
+            .filter_map(Value::as_object)
+            .flat_map(|list| list.keys().map(String::as_str))
+            .collect()
+    }
+
     /// Its tags.
     pub fn tags(&self) -> impl Iterator<Item = &'static str> {
         let tags = self.operation["tags"].as_array().into_iter().flatten();
         tags.filter_map(Value::as_str)
+    }
+
+    /// Whether it has a body.
+    pub fn has_body(&self) -> bool {
+        self.operation["requestBody"].is_object()
     }
 
     /// The scope that a key needs for it; `None` when it needs none.
@@ -86,7 +124,7 @@ impl Operation {
     pub fn answer_schema(&self) -> Option<&'static Value> {
         let responses = self.operation["responses"].as_object().unwrap();
         let success = responses.iter().find(|(status, _)| status.starts_with('2'));
-        let content = &resolved(success.unwrap().1)["content"];
+        let content = &self.contract.resolved(success.unwrap().1)["content"];
         content["application/json"].get("schema")
     }
 
@@ -151,7 +189,7 @@ impl Operation {
             "the document has no example of the body of {}",
             self.id
         );
-        let schema = resolved(&media["schema"]);
+        let schema = self.contract.resolved(&media["schema"]);
         let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
         example.as_object_mut().unwrap().retain(|name, _| {
             let is_time = schema["properties"][name]["format"] == "date-time";
@@ -162,7 +200,10 @@ impl Operation {
 
     fn parameters(&self, place: &'static str) -> impl Iterator<Item = &'static Value> {
         let parameters = self.operation["parameters"].as_array().into_iter().flatten();
-        parameters.map(resolved).filter(move |it| it["in"] == place)
+        let contract = self.contract;
+        parameters
+            .map(|it| contract.resolved(it))
+            .filter(move |it| it["in"] == place)
     }
 
     #[track_caller]

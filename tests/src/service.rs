@@ -244,18 +244,20 @@ impl Service {
                 0,
             ))
             .unwrap();
-        let stream = socket.connect(self.running.address).await.unwrap();
+        let path = request.target.split('?').next().unwrap();
+        let address = match contract::is_inspectors(path) {
+            true => self.internal_address(),
+            false => self.running.address,
+        };
+        let stream = socket.connect(address).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .unwrap();
         // How the connection ends is seen in the answer, or in its absence.
         tokio::spawn(connection);
-        let response = sender
-            .send_request(request.build(&self.running.address.to_string()))
-            .await;
+        let response = sender.send_request(request.build(&address.to_string())).await;
         let response = response.unwrap_or_else(|error| panic!("{} {}: {error:?}", request.method, request.target));
         let (head, body) = response.into_parts();
-        let path = request.target.split('?').next().unwrap();
         Answer {
             method: request.method.clone(),
             target: request.target.clone(),

@@ -24,6 +24,7 @@ const SHOWN_HEADERS: &[&str] = &[
     "ratelimit",
     "ratelimit-policy",
     "retry-after",
+    "set-cookie",
     "x-idempotency-payload-mismatch",
     "x-request-id",
 ];
@@ -144,16 +145,27 @@ enum Left {
 impl Answer {
     /// The request as a snapshot shows it.
     fn shown_request(&self) -> String {
-        let mut shown = format!("{} {}", self.method, self.target);
+        let target = match self.target.starts_with("/inspector/") {
+            true => without_the_new(&self.target),
+            false => self.target.clone(),
+        };
+        let mut shown = format!("{} {target}", self.method);
         if !self.sent.is_empty() {
             shown.push('\n');
             shown += &match serde_json::from_slice::<Value>(&self.sent) {
-                Ok(json) if self.sent.len() < 4096 => pretty(&json),
+                Ok(json) if self.sent.len() < 4096 => self.shown_json(&json),
                 _ if self.sent.len() < 256 => String::from_utf8_lossy(&self.sent).into_owned(),
                 _ => format!("[{} bytes]", self.sent.len()),
             };
         }
         shown
+    }
+
+    fn shown_json(&self, json: &Value) -> String {
+        match self.target.starts_with("/inspector/") {
+            true => without_the_new(&pretty(json)),
+            false => pretty(json),
+        }
     }
 
     /// The answer as a snapshot shows it.
@@ -205,24 +217,48 @@ impl Answer {
             "url" | "thumb_url" => {
                 shape(
                     &format!(
-                        r"{}/files/[a-z0-9/]+\.[a-z]+\?expires={UNIX_TIME}&signature=[A-Za-z0-9_-]{{43,64}}",
+                        r"{}/files/[a-z0-9/-]+\.[a-z]+\?expires={UNIX_TIME}&signature=[A-Za-z0-9_-]{{43,64}}",
                         self.base_url
                     ),
                     "",
                 );
                 let (file, _) = text.split_once('?').unwrap();
-                file.replace(&self.base_url, "[base]") + "?expires=[unix time]&signature=[signature]"
+                without_the_new(&file.replace(&self.base_url, "[base]")) + "?expires=[unix time]&signature=[signature]"
             }
+            "csrf_token" => shape("[A-Za-z0-9_-]{43}", "[csrf token]"),
+            "public_slug" => shape("[a-z2-9]{12}", "[slug]"),
             "message" => without_the_present(&text.replace(&self.base_url, "[base]")),
+            // What inspectors see is of today.
+            _ if self.target.starts_with("/inspector/") => without_the_new(text),
             _ => text.replace(&self.base_url, "[base]"),
         }
     }
 }
 
+/// What is of today, or of the day before: the world has a draft that is older than a day.
+const RECENT: TimeDelta = TimeDelta::days(2);
+
+/// Times of today and ids that were made today replaced, and numbers of this year.
+fn without_the_new(text: &str) -> String {
+    let replaced = Regex::new(UUID_V7).unwrap().replace_all(text, |found: &Captures<'_>| {
+        let id: uuid::Uuid = found[0].parse().unwrap();
+        let made = id
+            .get_timestamp()
+            .and_then(|made| DateTime::from_timestamp(made.to_unix().0.cast_signed(), 0));
+        match made.is_some_and(|made| (made - Utc::now()).abs() < RECENT) {
+            true => "[uuid v7]".to_owned(),
+            false => found[0].to_owned(),
+        }
+    });
+    let of_this_year = Regex::new(&format!(r"^([A-Z0-9-]+)-{}-(\d{{6}})$", Utc::now().format("%Y"))).unwrap();
+    let replaced = of_this_year.replace(&replaced, "$1-[year]-$2");
+    without_the_present(&replaced)
+}
+
 /// Times of today replaced; those of an example stay.
 fn without_the_present(text: &str) -> String {
     let now = Utc::now();
-    let is_near = |time: Option<DateTime<Utc>>| time.is_some_and(|time| (time - now).abs() < TimeDelta::days(1));
+    let is_near = |time: Option<DateTime<Utc>>| time.is_some_and(|time| (time - now).abs() < RECENT);
     let replaced = Regex::new(TIME).unwrap().replace_all(text, |found: &Captures<'_>| {
         if is_near(found[0].parse().ok()) {
             "[time]".to_owned()
@@ -255,6 +291,21 @@ fn shown_header(name: &str, value: &str, left: Left) -> String {
         "etag" => {
             shape("\"[A-Za-z0-9_-]{22}\"");
             "[etag]".to_owned()
+        }
+        "set-cookie" => {
+            shape(
+                "inspector_session=[0-9a-f]{64}; Path=/inspector; HttpOnly; SameSite=Strict; Max-Age=[0-9]+(; Secure)?",
+            );
+            let (_, attributes) = value.split_once(';').unwrap();
+            let max_age = Regex::new("Max-Age=[0-9]+").unwrap();
+            format!(
+                "inspector_session=[cookie];{}",
+                max_age.replace(attributes, "Max-Age=[seconds]")
+            )
+        }
+        "retry-after" if value.len() > 2 => {
+            shape("[1-8][0-9]{2}|900");
+            "[seconds of a quarter of an hour]".to_owned()
         }
         "retry-after" => {
             shape("[1-9]|[1-5][0-9]|60");

@@ -6,18 +6,43 @@
 mod generated;
 mod hooks;
 
+use std::time::Duration;
+
 pub use generated::{Client, ResponseValue, builder, types};
 pub use hooks::{Exchange, Hooks, Observer};
 pub use progenitor_client::Error;
 
+/// How long a connection may take to be made.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// How long an answer may say nothing: a stream says something every 15 s.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// A client for the service whose internal listener is at `base_url`; nobody is signed in yet.
-pub fn connect(base_url: &str) -> Client {
-    Client::new(base_url, Hooks::default())
+///
+/// # Errors
+/// The HTTP client could not be set up.
+pub fn connect(base_url: &str) -> Result<Client, reqwest::Error> {
+    Ok(Client::new_with_client(base_url, http_client()?, Hooks::default()))
 }
 
 /// The same, with somebody who is told of every answer.
-pub fn connect_observed(base_url: &str, observer: impl Observer) -> Client {
-    Client::new(base_url, Hooks::observed_by(observer))
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_observed(base_url: &str, observer: impl Observer) -> Result<Client, reqwest::Error> {
+    Ok(Client::new_with_client(
+        base_url,
+        http_client()?,
+        Hooks::observed_by(observer),
+    ))
+}
+
+/// A stream has no end, so there is no time for a whole answer; but a service that says nothing for so long is not there.
+fn http_client() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECTING)
+        .read_timeout(SILENCE)
+        .build()
 }
 
 /// Signs in with a token: the client's calls are the inspector's from then on.

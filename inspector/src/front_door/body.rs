@@ -23,9 +23,6 @@ const STRANGERS_BYTES: usize = 4_096;
 /// Bytes of the largest photo.
 pub const PHOTO_BYTES: usize = 10_485_760;
 
-/// The time in which a body must have arrived: a photo over a workshop's wireless network takes some seconds.
-const WITHIN: Duration = Duration::from_secs(30);
-
 /// How long a photo waits for its place.
 const PLACE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -46,7 +43,7 @@ pub(super) async fn place(context: &Context, operation: &Operation) -> Result<Op
     }
 }
 
-/// Reads the whole body.
+/// Reads the whole body of an operation that has one.
 ///
 /// # Errors
 /// 413 for one byte too many, announced or sent; 408 when it has not arrived in time; 400 when it breaks off.
@@ -54,8 +51,12 @@ pub(super) async fn read(
     operation: &Operation,
     headers: &HeaderMap,
     mut body: RequestBody,
+    within: Duration,
     received: &mut u64,
 ) -> Result<Bytes, ApiError> {
+    if !operation.has_body {
+        return Ok(Bytes::new());
+    }
     let most = match (operation.security.is_empty(), is_photo(operation)) {
         (true, _) => STRANGERS_BYTES,
         (_, true) => PHOTO_BYTES,
@@ -82,11 +83,11 @@ pub(super) async fn read(
         }
         Ok(bytes.freeze())
     };
-    match tokio::time::timeout(WITHIN, reading).await {
+    match tokio::time::timeout(within, reading).await {
         Ok(read) => read,
         Err(_) => Err(ApiError::new(
             ErrorCode::RequestTimeout,
-            format!("the body did not arrive within {} s", WITHIN.as_secs()),
+            format!("the body did not arrive within {} s", within.as_secs()),
         )
         .because(Reason::BodyTooSlow)),
     }

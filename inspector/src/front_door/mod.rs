@@ -121,7 +121,14 @@ async fn pass(
     let inspector = caller::admit(context, route.operation, &head.headers).await?;
     // Held from before the first byte to the answer: photos are large.
     let _place = body::place(context, route.operation).await?;
-    let body = body::read(route.operation, &head.headers, body, &mut seen.received_bytes).await?;
+    let body = body::read(
+        route.operation,
+        &head.headers,
+        body,
+        context.body_timeout(),
+        &mut seen.received_bytes,
+    )
+    .await?;
     let caller = Caller::new(inspector, Deadline::begin(), seen.address, &head.headers);
     let (query, refused_for) = arguments::query(route.operation.query_parameters, pairs(&head));
     if let (Some(faults), Some(reason), true) = (

@@ -3,13 +3,13 @@
 use serde_json::json;
 use spec_gates::consistency::{codes_by_status, deprecations, error_codes, request_ids};
 
-use crate::contracts::{at, released, working};
+use crate::contracts::{at, inspectors, released, working};
 
 const KNOWN: &str = "/components/schemas/ErrorDetail/properties/code/x-known-values";
 
 #[test]
 fn the_contracts_say_the_same_everywhere() {
-    for contract in [released(), working()] {
+    for contract in [released(), working(), inspectors()] {
         let mut wrong = error_codes(&contract);
         wrong.extend(codes_by_status(&contract));
         wrong.extend(request_ids(&contract));

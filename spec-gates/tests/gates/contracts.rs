@@ -27,6 +27,11 @@ pub fn working() -> Value {
     read::read(&root().join("spec/partner-api.yaml")).unwrap().document
 }
 
+/// The inspectors' contract.
+pub fn inspectors() -> Value {
+    read::read(&root().join("spec/inspector-api.yaml")).unwrap().document
+}
+
 /// The value at a JSON pointer.
 pub fn at<'a>(contract: &'a mut Value, pointer: &str) -> &'a mut Value {
     contract

@@ -13,7 +13,11 @@ fn root() -> PathBuf {
 
 /// The files that partners read, or that show what they are answered.
 fn files() -> Vec<PathBuf> {
-    let mut files = vec![root().join("spec/partner-api.yaml"), root().join("CHANGELOG.md")];
+    let mut files = vec![
+        root().join("spec/partner-api.yaml"),
+        root().join("spec/inspector-api.yaml"),
+        root().join("CHANGELOG.md"),
+    ];
     let mut folders = vec![root().join("snapshots")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {

@@ -30,6 +30,23 @@ mod measurements {
     mod submit_measurement_refused;
     mod submit_measurement_replayed;
 }
+mod inspectors {
+    mod add_photo;
+    mod apply_measurement;
+    mod discard_measurement;
+    mod every_operation;
+    mod fill_form;
+    mod get_report;
+    mod get_session;
+    mod list_open_reports;
+    mod move_report;
+    mod open_report;
+    mod order_photos;
+    mod sign_in;
+    mod sign_out;
+    mod update_report;
+    mod watch_reports;
+}
 mod front_door {
     mod addresses;
     mod bodies;
@@ -87,6 +104,8 @@ mod request_log {
 }
 #[path = "../properties"]
 mod properties {
+    mod fields;
+    mod inspectors_see;
     mod paging;
     mod privacy_table;
     mod tenant_cross_product;

@@ -148,7 +148,11 @@ async fn no_key_partner_path_or_other_word_of_a_caller_becomes_a_label() {
     {
         for (label, value) in &sample.labels {
             let known = match label.as_str() {
-                "operation" => OPERATIONS.iter().any(|operation| operation.id == value) || value == "none",
+                "operation" => {
+                    let of_partners = OPERATIONS.iter().any(|operation| operation.id == value);
+                    let mut of_inspectors = partner_api_inspector::generated::operations::OPERATIONS.iter();
+                    of_partners || of_inspectors.any(|operation| operation.id == value) || value == "none"
+                }
                 "code" => codes.contains(&value.as_str()) || value == "none",
                 "status" => value.parse().is_ok_and(|status: u16| (200..600).contains(&status)),
                 "class" => ["2xx", "3xx", "4xx", "5xx"].contains(&value.as_str()),

@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lopdf::{Document, Object};
 use partner_api::publishing::{Turn, Worker};
-use partner_api_tests::contract::resolved;
 use partner_api_tests::fixture::{Subject, inspections};
 use partner_api_tests::operations::{OPERATIONS, Operation, operation};
 use partner_api_tests::{Answer, Service, TestKey};
-use serde_json::Value;
 
+use super::fields::{text_fields, texts};
 use rows::{
     CAPTION, EXEMPT, GENERAL_NOTE, HIDDEN_CAPTION, MODES, NOTE, PDF, PERSONAL, PHOTOS, PUBLIC, RECOMMENDATION,
     SUBJECTS, SUMMARY,
@@ -56,36 +55,6 @@ fn operations_of(key: &TestKey) -> impl Iterator<Item = &'static Operation> {
 async fn told(service: &Service, key: &TestKey, operation: &Operation, subject: &Subject) -> Answer {
     let request = operation.narrowed_request(subject).signed_by(key);
     service.send(request).await
-}
-
-/// Collects the fields of a schema that are texts, `*` for each index.
-fn text_fields(schema: &'static Value, path: &str, found: &mut BTreeSet<String>) {
-    let schema = resolved(schema);
-    match schema["type"].as_str() {
-        Some("string") => {
-            found.insert(path.to_owned());
-        }
-        Some("array") => text_fields(&schema["items"], &format!("{path}/*"), found),
-        _ => {
-            for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-                text_fields(member, &format!("{path}/{name}"), found);
-            }
-        }
-    }
-}
-
-/// The texts of an answer by their field.
-fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                texts(member, &format!("{path}/{name}"), found);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| texts(item, &format!("{path}/*"), found)),
-        Value::String(text) => found.push((path.to_owned(), text.clone())),
-        _ => {}
-    }
 }
 
 /// Plants personal data in every field of the three reports, and photos of every kind.
@@ -169,7 +138,12 @@ fn the_table_names_each_text_of_each_answer() {
     let mut declared = BTreeSet::new();
     for operation in json_operations() {
         let mut fields = BTreeSet::new();
-        text_fields(operation.answer_schema().unwrap(), "", &mut fields);
+        text_fields(
+            operation.contract(),
+            operation.answer_schema().unwrap(),
+            "",
+            &mut fields,
+        );
         assert!(!fields.is_empty(), "{} has an answer without texts", operation.id);
         declared.extend(fields.into_iter().map(|field| (operation.id.to_owned(), field)));
     }

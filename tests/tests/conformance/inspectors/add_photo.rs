@@ -1,0 +1,141 @@
+//! `add_photo`
+
+use partner_api_tests::desk::Desk;
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{ALPHA, AYSE, Answer, DERYA, Options, Request, Service};
+use sandbox_pictures as pictures;
+
+fn target(id: &str, query: &str) -> String {
+    format!("/inspector/v1/reports/{id}/photos?{query}")
+}
+
+/// A photo as a camera would give it.
+fn photo() -> Vec<u8> {
+    pictures::SCENES[0].draw().unwrap().full
+}
+
+async fn add(service: &Service, desk: &Desk, target: &str, bytes: Vec<u8>) -> Answer {
+    let request = Request::new("POST", target)
+        .body(bytes)
+        .header("content-type", "application/octet-stream");
+    service.send(desk.sends(request)).await
+}
+
+/// INS-9
+#[tokio::test]
+async fn a_photo_is_kept_in_two_sizes_behind_the_others() {
+    let service = Service::start().await;
+    let (client, seen) = service.inspector_client(&AYSE).await;
+    let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
+    for kind in ["ODOMETER", "REGISTRATION"] {
+        let call = client.add_photo().id(id).kind(kind).caption("Gösterge".to_owned());
+        call.body(photo()).send().await.unwrap();
+    }
+    let answer = seen.last();
+    answer.assert_status(201).snapshot("a_photo_is_added_behind_the_others");
+    for row in service
+        .rows("SELECT object_key, thumb_object_key FROM photos WHERE caption = 'Gösterge'")
+        .await
+        .as_array()
+        .unwrap()
+    {
+        for key in [&row["object_key"], &row["thumb_object_key"]] {
+            assert!(service.context().storage.exists(key.as_str().unwrap()).await.unwrap());
+        }
+    }
+    // Its links work for a browser.
+    let url = answer.json()["data"]["photos"][0]["thumb_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = url.strip_prefix(&service.base_url).unwrap();
+    service.send(Request::get(path)).await.assert_status(200);
+}
+
+/// INS-9
+#[tokio::test]
+async fn what_is_no_photo_is_refused_by_its_bytes_whatever_it_is_called() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let target = target(inspections::DRAFT, "kind=DAMAGE");
+    let refused = add(
+        &service,
+        &desk,
+        &target,
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(),
+    )
+    .await;
+    refused
+        .assert_refused(415, "unsupported_photo")
+        .snapshot("what_is_no_photo_is_refused");
+    let half = add(&service, &desk, &target, photo()[..200].to_vec()).await;
+    half.assert_refused(415, "unsupported_photo");
+    add(&service, &desk, &target, Vec::new())
+        .await
+        .assert_refused(415, "unsupported_photo");
+    assert_eq!(
+        service
+            .count("photos WHERE inspection_id IN (SELECT id FROM inspections WHERE plate = '35OPN205')")
+            .await,
+        0
+    );
+}
+
+/// INS-9
+#[tokio::test]
+async fn a_photo_has_its_bounds_and_its_report() {
+    let service = Service::start_with(Options {
+        body_timeout: std::time::Duration::from_millis(300),
+        ..Options::default()
+    })
+    .await;
+    let (desk, derya) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    let damage = |id: &str| target(id, "kind=DAMAGE");
+    let announced = Request::new("POST", &damage(inspections::DRAFT))
+        .body("x")
+        .stalled()
+        .header("content-length", "10485761");
+    service
+        .send(desk.sends(announced))
+        .await
+        .assert_refused(413, "payload_too_large")
+        .snapshot("a_photo_that_is_too_large_is_refused");
+    let slow = Request::new("POST", &damage(inspections::DRAFT)).body("x").stalled();
+    service
+        .send(desk.sends(slow))
+        .await
+        .assert_refused(408, "request_timeout")
+        .snapshot("a_photo_that_does_not_arrive_is_given_up");
+    let unknown = target(inspections::DRAFT, "kind=DAMAGE&point_code=ROOF_RACK");
+    add(&service, &desk, &unknown, photo())
+        .await
+        .assert_refused(400, "invalid_request")
+        .snapshot("a_photo_of_no_point_is_refused");
+    add(&service, &derya, &damage(inspections::DRAFT), photo())
+        .await
+        .assert_refused(404, "not_found")
+        .snapshot("no_photo_goes_into_a_report_of_another_branch");
+    add(&service, &desk, &damage(inspections::IN_REVIEW), photo())
+        .await
+        .assert_refused(409, "transition_refused")
+        .snapshot("a_report_in_review_takes_no_photo");
+}
+
+/// INS-9, REP-7
+#[tokio::test]
+async fn partners_see_the_photo_once_the_report_is_published_and_a_registration_never() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    for kind in ["DAMAGE", "REGISTRATION"] {
+        let target = target(inspections::DRAFT, &format!("kind={kind}&point_code=FRONT_HOOD"));
+        add(&service, &desk, &target, photo()).await.assert_status(201);
+    }
+    let report = desk.report(&service, inspections::DRAFT).await;
+    let body = serde_json::json!({ "version": report["version"], "to": "PUBLISHED" });
+    let status = format!("/inspector/v1/reports/{}/status", inspections::DRAFT);
+    desk.write(&service, "PUT", &status, body).await.assert_status(200);
+    let photos = format!("/api/v1/partner/inspections/{}/photos", inspections::DRAFT);
+    let seen = service.get(&ALPHA, &photos).await.json()["photos"].clone();
+    assert_eq!(seen.as_array().map(Vec::len), Some(1), "{seen}");
+    assert_eq!(seen[0]["kind"], "DAMAGE");
+}

@@ -1,0 +1,143 @@
+//! `fill_form`
+
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{ALPHA, AYSE, Answer, DERYA, Service};
+use serde_json::{Value, json};
+
+fn target(id: &str, form: &str) -> String {
+    format!("/inspector/v1/reports/{id}/forms/{form}")
+}
+
+/// The point of an answer's report.
+#[track_caller]
+fn point(answer: &Answer, code: &str) -> Value {
+    let report = answer.json();
+    let forms = report["data"]["forms"].as_array().unwrap().clone();
+    let mut points = forms.iter().flat_map(|form| form["points"].as_array().unwrap());
+    points.find(|point| point["code"] == code).unwrap().clone()
+}
+
+/// INS-7
+#[tokio::test]
+async fn answers_are_written_and_what_they_replace_is_kept() {
+    let service = Service::start().await;
+    let (client, seen) = service.inspector_client(&AYSE).await;
+    let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
+    for (status, note) in [("PAINTED", "Sol kenarda"), ("LOCAL_PAINT", "Bakıldı")] {
+        let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": status, "note": note }] });
+        let body: partner_api_inspector_client::types::FillForm = serde_json::from_value(body).unwrap();
+        client
+            .fill_form()
+            .id(id)
+            .template_code("BODY")
+            .body(body)
+            .send()
+            .await
+            .unwrap();
+    }
+    let answer = seen.last();
+    answer.snapshot("answers_are_written_into_a_form");
+    let before = service
+        .rows("SELECT status_code, note, written_by FROM inspection_form_answer_history")
+        .await;
+    assert_eq!(
+        before,
+        json!([{ "status_code": "PAINTED", "note": "Sol kenarda", "written_by": AYSE.name }])
+    );
+}
+
+/// INS-7, MEA-9, MEA-12
+#[tokio::test]
+async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power_its_ratio() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let target = target(inspections::DRAFT, "TEST_LINE");
+    let body = json!({ "general_note": "Elle girildi.", "answers": [
+        { "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 2.10 },
+        { "point_code": "DYNO_MEASURED_HP", "numeric_value": 153 },
+    ] });
+    let answer = desk.write(&service, "PUT", &target, body).await;
+    answer.assert_status(200);
+    let status = |code: &str| point(&answer, code)["status_code"].clone();
+    assert_eq!(
+        [
+            status("BRAKE_FRONT_LEFT"),
+            status("DYNO_MEASURED_HP"),
+            status("DYNO_RATIO")
+        ],
+        ["BORDERLINE", "GOOD", "GOOD"]
+    );
+    assert_eq!(point(&answer, "DYNO_RATIO")["numeric_value"], 90.0);
+    // What says otherwise than the thresholds is refused.
+    let body = json!({ "answers": [
+        { "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 1.00, "status_code": "GOOD" },
+        { "point_code": "BRAKE_FRONT_RIGHT", "numeric_value": 2850 },
+        { "point_code": "HANDBRAKE_LEFT", "numeric_value": 1 },
+        { "point_code": "ABS", "status_code": "GOOD" },
+        { "point_code": "HANDBRAKE_LEFT", "status_code": "GOOD" },
+    ] });
+    let refused = desk.write(&service, "PUT", &target, body).await;
+    refused
+        .assert_refused(400, "invalid_request")
+        .snapshot("everything_wrong_with_answers_is_said_at_once");
+    assert_eq!(
+        point(
+            &desk
+                .get(&service, &format!("/inspector/v1/reports/{}", inspections::DRAFT))
+                .await,
+            "BRAKE_FRONT_LEFT"
+        )["numeric_value"],
+        2.10
+    );
+}
+
+/// INS-7
+#[tokio::test]
+async fn what_a_device_wrote_may_be_corrected_and_the_device_writes_no_more_over_a_person() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let package =
+        r#"{"branch_code":"IZMIR-01","plate":"35OPN205","device_serial":"BT-1","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
+    service.measure(&ALPHA, package).await.assert_status(201);
+    let before = desk.report(&service, inspections::DRAFT).await;
+    let body = json!({ "answers": [{ "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 1.5 }] });
+    let answer = desk
+        .write(&service, "PUT", &target(inspections::DRAFT, "TEST_LINE"), body)
+        .await;
+    assert_eq!(point(&answer, "BRAKE_FRONT_LEFT")["written_by"], AYSE.name);
+    assert!(answer.json()["data"]["version"].as_i64() > before["version"].as_i64());
+    let kept = service
+        .rows("SELECT numeric_value::text FROM inspection_form_answer_history WHERE written_by LIKE 'device:%'")
+        .await;
+    assert_eq!(kept, json!([{ "numeric_value": "3" }]));
+}
+
+/// INS-5, INS-6
+#[tokio::test]
+async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
+    let service = Service::start().await;
+    let (ayse, derya) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "ORIGINAL" }] });
+    let no_form = ayse
+        .write(&service, "PUT", &target(inspections::DRAFT, "ROOF"), body.clone())
+        .await;
+    no_form
+        .assert_refused(404, "not_found")
+        .snapshot("a_form_that_there_is_not_is_not_filled");
+    let theirs = derya
+        .write(&service, "PUT", &target(inspections::DRAFT, "BODY"), body.clone())
+        .await;
+    theirs.assert_refused(404, "not_found");
+    let reviewed = ayse
+        .write(&service, "PUT", &target(inspections::IN_REVIEW, "BODY"), body)
+        .await;
+    reviewed
+        .assert_refused(409, "transition_refused")
+        .snapshot("a_form_of_a_report_in_review_is_not_filled");
+    assert_eq!(
+        service
+            .count("inspection_form_answers WHERE written_by = 'Ayşe Demir'")
+            .await,
+        0
+    );
+}

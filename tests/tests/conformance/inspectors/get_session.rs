@@ -1,0 +1,69 @@
+//! `get_session`
+
+use partner_api_tests::{AYSE, MEHMET, Service};
+
+/// INS-1
+#[tokio::test]
+async fn the_session_says_who_and_for_which_branches_that_are_open() {
+    let service = Service::start().await;
+    let (client, seen) = service.inspector_client(&AYSE).await;
+    let session = client.get_session().send().await.unwrap().into_inner().data;
+    assert_eq!(session.inspector, AYSE.name);
+    seen.last().snapshot("an_inspector_is_told_the_open_branches");
+    let (client, _) = service.inspector_client(&MEHMET).await;
+    let session = client.get_session().send().await.unwrap().into_inner().data;
+    let codes: Vec<&str> = session.branches.iter().map(|branch| branch.code.as_str()).collect();
+    assert_eq!(codes, ["ANK-01", "IZMIR-01"]);
+}
+
+/// INS-3, INS-4
+#[tokio::test]
+async fn a_session_ends_by_age_by_rest_and_with_its_token() {
+    for ends in [
+        "UPDATE inspector_sessions SET created_at = now() - interval '12 hours'",
+        "UPDATE inspector_sessions SET seen_at = now() - interval '30 minutes'",
+        "UPDATE inspectors SET revoked_at = now()",
+    ] {
+        let service = Service::start().await;
+        let desk = service.desk(&AYSE).await;
+        desk.get(&service, "/inspector/v1/session").await.assert_status(200);
+        service.db.batch_execute(ends).await.unwrap();
+        let answer = desk.get(&service, "/inspector/v1/session").await;
+        answer.assert_refused(401, "signed_out");
+    }
+}
+
+/// INS-4
+#[tokio::test]
+async fn a_request_keeps_a_session_alive() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let rested = "UPDATE inspector_sessions SET seen_at = now() - interval '29 minutes'";
+    service.db.batch_execute(rested).await.unwrap();
+    desk.get(&service, "/inspector/v1/session").await.assert_status(200);
+    assert_eq!(
+        service
+            .count("inspector_sessions WHERE seen_at > now() - interval '1 minute'")
+            .await,
+        1
+    );
+}
+
+/// INS-4
+#[tokio::test]
+async fn what_is_no_cookie_of_a_session_signs_nobody_in() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let other = service.desk(&MEHMET).await;
+    let both = format!("{}; {}", desk.cookie, other.cookie);
+    let longer = format!("{}0", desk.cookie);
+    let upper = desk.cookie.to_uppercase();
+    for cookie in ["", "inspector_session=", "inspector_session=1", &both, &longer, &upper] {
+        let request = partner_api_tests::Request::get("/inspector/v1/session").header("cookie", cookie);
+        service.send(request).await.assert_refused(401, "signed_out");
+    }
+    // Among others of the same host.
+    let among = format!("a=b; {}; c=d", desk.cookie);
+    let request = partner_api_tests::Request::get("/inspector/v1/session").header("cookie", &among);
+    service.send(request).await.assert_status(200);
+}

@@ -1,0 +1,98 @@
+//! `open_report`
+
+use partner_api_tests::fixture::branches;
+use partner_api_tests::{ALPHA, AYSE, Service};
+use serde_json::{Value, json};
+
+const OPEN: &str = "/inspector/v1/reports";
+
+fn report(plate: &str) -> Value {
+    json!({
+        "branch_id": branches::IZMIR_01, "plate": plate, "package_name": "Full Ekspertiz", "base_price": "5750.00",
+        "mileage_km": 133_000
+    })
+}
+
+/// INS-6
+#[tokio::test]
+async fn a_known_plate_becomes_a_draft_with_the_organisations_forms() {
+    let service = Service::start().await;
+    let (client, seen) = service.inspector_client(&AYSE).await;
+    let body: partner_api_inspector_client::types::OpenReport = serde_json::from_value(report("35 msk 201")).unwrap();
+    client.open_report().body(body).send().await.unwrap();
+    seen.last()
+        .assert_status(201)
+        .snapshot("a_report_is_opened_for_a_known_plate");
+    assert_eq!(
+        service
+            .count("inspections WHERE plate = '35MSK201' AND status = 'DRAFT'")
+            .await,
+        1
+    );
+    assert_eq!(
+        service.count("inspection_transitions WHERE from_status IS NULL").await,
+        1
+    );
+    // And is where a device's values go from now on.
+    let package = r#"{"branch_code":"IZMIR-01","plate":"35MSK201","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
+    let answer = service.measure(&ALPHA, package).await;
+    assert_eq!(answer.json()["data"]["status"], "applied");
+}
+
+#[tokio::test]
+async fn a_plate_without_a_vehicle_needs_one() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let mut body = report("35 yni 777");
+    let refused = desk.write(&service, "POST", OPEN, body.clone()).await;
+    refused
+        .assert_refused(400, "invalid_request")
+        .snapshot("an_unknown_plate_needs_a_vehicle");
+    assert_eq!(service.count("inspections WHERE plate = '35YNI777'").await, 0);
+    body["vehicle"] = json!({
+        "vin": "WVWZZZAUZLW000777", "brand": "Volkswagen", "model": "Golf", "year": 2020, "type": "HATCHBACK",
+        "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Beyaz", "factory_power_hp": "150.00"
+    });
+    let opened = desk.write(&service, "POST", OPEN, body).await;
+    opened.assert_status(201);
+    assert_eq!(opened.json()["data"]["vehicle"]["vin"], "WVWZZZAUZLW000777");
+    assert_eq!(service.count("vehicles WHERE plate = '35YNI777'").await, 1);
+}
+
+/// INS-5
+#[tokio::test]
+async fn no_report_is_opened_at_a_branch_of_others_or_a_closed_one() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    for branch in [branches::ANK_01, branches::IST_02, branches::ESK_01] {
+        let mut body = report("35MSK201");
+        body["branch_id"] = json!(branch);
+        let refused = desk.write(&service, "POST", OPEN, body).await;
+        refused.assert_refused(404, "not_found");
+        if branch == branches::ANK_01 {
+            refused.snapshot("no_report_is_opened_at_anothers_branch");
+        }
+    }
+}
+
+/// ERR-9
+#[tokio::test]
+async fn everything_that_is_wrong_with_a_report_is_said_at_once() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let body = json!({ "branch_id": branches::IZMIR_01, "plate": "35Ж01", "package_name": "", "base_price": "1,50" });
+    let refused = desk.write(&service, "POST", OPEN, body).await;
+    refused
+        .assert_refused(400, "invalid_request")
+        .snapshot("everything_wrong_with_a_report_is_said_at_once");
+    let mut body = report("??");
+    body["base_price"] = json!("-1.00");
+    let refused = desk.write(&service, "POST", OPEN, body).await;
+    refused.assert_refused(400, "invalid_request");
+    assert_eq!(
+        refused.json()["error"]["details"].as_array().map(Vec::len),
+        Some(2),
+        "{}",
+        refused.message()
+    );
+}

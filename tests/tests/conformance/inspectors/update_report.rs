@@ -1,0 +1,121 @@
+//! `update_report`
+
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{AYSE, DERYA, MEHMET, Service};
+use serde_json::json;
+
+fn target(id: &str) -> String {
+    format!("/inspector/v1/reports/{id}")
+}
+
+/// INS-7
+#[tokio::test]
+async fn what_is_sent_is_changed_the_price_computed_and_the_rest_left() {
+    let service = Service::start().await;
+    let (client, seen) = service.inspector_client(&AYSE).await;
+    let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
+    let version = client
+        .get_report()
+        .id(id)
+        .send()
+        .await
+        .unwrap()
+        .into_inner()
+        .data
+        .version;
+    let body = json!({
+        "version": version, "summary": "Sağ ön çamurluk boyalı.", "discount_percent": "12.50", "base_price": "3333.33",
+        "mileage_km": 145_020
+    });
+    let body: partner_api_inspector_client::types::UpdateReport = serde_json::from_value(body).unwrap();
+    let report = client
+        .update_report()
+        .id(id)
+        .body(body)
+        .send()
+        .await
+        .unwrap()
+        .into_inner()
+        .data;
+    assert!(report.version > version);
+    seen.last().snapshot("texts_mileage_and_pricing_are_changed");
+    let kept = service
+        .rows(&format!(
+            "SELECT summary, final_price::text, snapshot_mileage_km FROM inspections WHERE id = '{id}'"
+        ))
+        .await;
+    assert_eq!(
+        kept,
+        json!([{ "summary": "Sağ ön çamurluk boyalı.", "final_price": "2916.66", "snapshot_mileage_km": 145_020 }])
+    );
+}
+
+/// INS-7
+#[tokio::test]
+async fn of_two_who_write_from_one_version_the_second_is_told_and_overwrites_nothing() {
+    let service = Service::start().await;
+    let (ayse, mehmet) = (service.desk(&AYSE).await, service.desk(&MEHMET).await);
+    let version = ayse.report(&service, inspections::DRAFT).await["version"].clone();
+    let write = async |desk: &partner_api_tests::desk::Desk, text: &str| {
+        let body = json!({ "version": version, "summary": text });
+        desk.write(&service, "PATCH", &target(inspections::DRAFT), body).await
+    };
+    let (first, second) = futures::join!(write(&ayse, "Ayşe"), write(&mehmet, "Mehmet"));
+    let (won, lost, text) = match first.status.as_u16() {
+        200 => (first, second, "Ayşe"),
+        _ => (second, first, "Mehmet"),
+    };
+    won.assert_status(200);
+    lost.assert_refused(409, "changed_meanwhile")
+        .snapshot("who_writes_from_an_old_version_is_told");
+    assert_eq!(ayse.report(&service, inspections::DRAFT).await["summary"], text);
+}
+
+/// INS-6, INS-7
+#[tokio::test]
+async fn a_report_is_changed_only_while_it_is_written() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    for (id, may) in [
+        (inspections::DRAFT, true),
+        (inspections::REVISION_REQUESTED, true),
+        (inspections::IN_REVIEW, false),
+        (inspections::CANCEL_REQUESTED, false),
+        (inspections::PUBLISHED, false),
+        (inspections::CANCELLED, false),
+    ] {
+        let version = desk.report(&service, id).await["version"].clone();
+        let body = json!({ "version": version, "recommendation": "Alınabilir." });
+        let answer = desk.write(&service, "PATCH", &target(id), body).await;
+        match may {
+            true => answer.assert_status(200),
+            false => answer.assert_refused(409, "transition_refused"),
+        };
+        if id == inspections::PUBLISHED {
+            answer.snapshot("a_published_report_is_not_changed");
+        }
+    }
+}
+
+/// INS-5
+#[tokio::test]
+async fn nobody_changes_a_report_of_another_branch() {
+    let service = Service::start().await;
+    let desk = service.desk(&DERYA).await;
+    let body = json!({ "version": 1, "summary": "x" });
+    let answer = desk.write(&service, "PATCH", &target(inspections::DRAFT), body).await;
+    answer
+        .assert_refused(404, "not_found")
+        .snapshot("a_report_of_another_branch_is_not_changed");
+}
+
+#[tokio::test]
+async fn a_discount_beyond_all_is_refused() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let body = json!({ "version": 1, "discount_percent": "100.01", "base_price": "-0.01" });
+    let answer = desk.write(&service, "PATCH", &target(inspections::DRAFT), body).await;
+    answer
+        .assert_refused(400, "invalid_request")
+        .snapshot("a_price_and_a_discount_have_bounds");
+}

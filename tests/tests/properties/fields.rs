@@ -1,0 +1,36 @@
+//! The texts of an answer, by the document and by the answer.
+
+use std::collections::BTreeSet;
+
+use partner_api_tests::contract::Contract;
+use serde_json::Value;
+
+/// Collects the fields of a schema that are texts, `*` for each index.
+pub fn text_fields(contract: &'static Contract, schema: &'static Value, path: &str, found: &mut BTreeSet<String>) {
+    let schema = contract.resolved(schema);
+    match schema["type"].as_str() {
+        Some("string") => {
+            found.insert(path.to_owned());
+        }
+        Some("array") => text_fields(contract, &schema["items"], &format!("{path}/*"), found),
+        _ => {
+            for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+                text_fields(contract, member, &format!("{path}/{name}"), found);
+            }
+        }
+    }
+}
+
+/// The texts of an answer by their field.
+pub fn texts(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                texts(member, &format!("{path}/{name}"), found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, &format!("{path}/*"), found)),
+        Value::String(text) => found.push((path.to_owned(), text.clone())),
+        _ => {}
+    }
+}

@@ -1,0 +1,186 @@
+//! Who inspects a vehicle sees its data as stored, whatever its organisation shows to partners; and nobody else's (INS-5).
+//!
+//! Every text of every answer of the inspectors' contract has a row here: a new one fails until somebody has said whether it is
+//! personal.
+
+use std::collections::BTreeSet;
+
+use partner_api_tests::Service;
+use partner_api_tests::desk::{AYSE, DERYA, Desk};
+use partner_api_tests::fixture::{Subject, inspections, organizations};
+use partner_api_tests::operations::INSPECTOR_OPERATIONS;
+use serde_json::Value;
+
+use super::fields::{text_fields, texts};
+
+/// Fields of a report that hold what is of a person, or may; and what is planted in each.
+const PERSONAL: &[(&str, &str)] = &[
+    ("/data/plate", "35OPN205"),
+    ("/data/vehicle/plate", "35OPN205"),
+    ("/data/vehicle/vin", "SNPZZZAUZLW009205"),
+    ("/data/summary", "Sahibi Ali Veli 0532 700 00 01, kimlik 28765432101."),
+    ("/data/recommendation", "Ali Veli aranmalı: +90 (532) 700-00-02."),
+    ("/data/forms/*/general_note", "Telefon 532 700 00 03."),
+    ("/data/forms/*/points/*/note", "Boyacı 0532.700.00.04."),
+    ("/data/photos/*/caption", "Sahibi 0532-700-00-05"),
+    ("/data/transitions/*/reason", "Müşteri 0532 700 00 06 aradı."),
+];
+
+/// Fields of a report that hold nobody's.
+const OF_NOBODY: &[&str] = &[
+    "/data/branch_id",
+    "/data/created_at",
+    "/data/forms/*/name",
+    "/data/forms/*/points/*/code",
+    "/data/forms/*/points/*/name",
+    "/data/forms/*/points/*/status_code",
+    "/data/forms/*/points/*/unit",
+    "/data/forms/*/points/*/written_at",
+    // A colleague, or a device.
+    "/data/forms/*/points/*/written_by",
+    "/data/forms/*/template_code",
+    "/data/id",
+    "/data/may_become/*",
+    "/data/photos/*/id",
+    "/data/photos/*/kind",
+    "/data/photos/*/point_code",
+    "/data/photos/*/thumb_url",
+    "/data/photos/*/url",
+    "/data/pricing/base_price",
+    "/data/pricing/currency",
+    "/data/pricing/discount_name",
+    "/data/pricing/discount_percent",
+    "/data/pricing/final_price",
+    "/data/pricing/package_name",
+    "/data/pricing/payment_type",
+    "/data/public_slug",
+    "/data/published_at",
+    "/data/report_number",
+    "/data/status",
+    "/data/transitions/*/at",
+    "/data/transitions/*/by",
+    "/data/transitions/*/from",
+    "/data/transitions/*/to",
+    "/data/vehicle/brand",
+    "/data/vehicle/factory_power_hp",
+    "/data/vehicle/model",
+    "/data/waiting/*/device_serial",
+    "/data/waiting/*/id",
+    "/data/waiting/*/measured_at",
+    "/data/waiting/*/partner",
+    "/data/waiting/*/received_at",
+    "/data/waiting/*/values/*/code",
+    "/data/waiting/*/values/*/skipped_for",
+    "/data/waiting/*/values/*/would_be",
+];
+
+/// Fields of the other answers: of the list the plate is a person's, of a session the name is the inspector's own.
+const ELSEWHERE: &[&str] = &[
+    "/data/*/branch_id",
+    "/data/*/created_at",
+    "/data/*/id",
+    "/data/*/plate",
+    "/data/*/report_number",
+    "/data/*/status",
+    "/data/*/vehicle",
+    "/data/branches/*/code",
+    "/data/branches/*/id",
+    "/data/branches/*/name",
+    "/data/csrf_token",
+    "/data/ends_at",
+    "/data/inspector",
+    "/page/next_cursor",
+];
+
+async fn plant(service: &Service) {
+    let value = |field: &str| PERSONAL.iter().find(|(known, _)| *known == field).unwrap().1;
+    let sql = format!(
+        "UPDATE inspections SET snapshot_vin = '{}', summary = '{}', recommendation = '{}' WHERE id = '{id}';
+         INSERT INTO inspection_forms (id, inspection_id, template_id)
+             SELECT gen_random_uuid(), '{id}', id FROM form_templates WHERE organization_id = '{organization}'
+             ON CONFLICT DO NOTHING;
+         UPDATE inspection_forms SET general_note = '{}' WHERE inspection_id = '{id}';
+         DELETE FROM inspection_form_answers;
+         INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, note,
+             written_by, written_at)
+             SELECT f.id, p.id, 'GOOD', 'İyi', 'NONE', '{}', 'Ayşe', now()
+             FROM inspection_forms f JOIN form_template_points p USING (template_id) WHERE f.inspection_id = '{id}';
+         DELETE FROM photos WHERE inspection_id = '{id}';
+         INSERT INTO photos (id, inspection_id, position, kind, caption, object_key, mime_type, size_bytes)
+             VALUES (gen_random_uuid(), '{id}', 1, 'REGISTRATION', '{}', 'photos/1.jpg', 'image/jpeg', 1);
+         INSERT INTO inspection_transitions (inspection_id, number, organization_id, to_status, reason, by_inspector, by_name)
+             VALUES ('{id}', 1, '{organization}', 'DRAFT', '{}', '{by}', 'Ayşe')",
+        value("/data/vehicle/vin"),
+        value("/data/summary"),
+        value("/data/recommendation"),
+        value("/data/forms/*/general_note"),
+        value("/data/forms/*/points/*/note"),
+        value("/data/photos/*/caption"),
+        value("/data/transitions/*/reason"),
+        id = inspections::DRAFT,
+        organization = organizations::MASKED,
+        by = AYSE.id,
+    );
+    service.db.batch_execute(&sql).await.unwrap();
+}
+
+/// All that an inspector can be told by reading.
+async fn read(service: &Service, desk: &Desk) -> Vec<Value> {
+    let mut told = Vec::new();
+    for operation in INSPECTOR_OPERATIONS.iter() {
+        if operation.method() == http::Method::GET && operation.answer_schema().is_some() {
+            let answer = service.send(desk.sends(operation.request(&Subject::MASKED))).await;
+            told.push(answer.json());
+        }
+    }
+    told
+}
+
+#[test]
+fn every_text_that_inspectors_are_told_has_its_row_and_no_row_is_of_none() {
+    let mut declared = BTreeSet::new();
+    for operation in INSPECTOR_OPERATIONS.iter() {
+        if let Some(schema) = operation.answer_schema() {
+            text_fields(operation.contract(), schema, "", &mut declared);
+        }
+    }
+    let personal = PERSONAL.iter().map(|(field, _)| *field);
+    let rows = personal
+        .chain(OF_NOBODY.iter().copied())
+        .chain(ELSEWHERE.iter().copied());
+    let rows: BTreeSet<String> = rows.map(ToOwned::to_owned).collect();
+    let missing: Vec<_> = declared.difference(&rows).collect();
+    let stale: Vec<_> = rows.difference(&declared).collect();
+    assert!(
+        missing.is_empty() && stale.is_empty(),
+        "without a row: {missing:?}; of none: {stale:?}"
+    );
+}
+
+/// INS-5
+#[tokio::test]
+async fn whoever_inspects_is_told_what_is_stored_under_every_mode_and_nobody_elsewhere_is() {
+    let service = Service::start().await;
+    plant(&service).await;
+    let (own, other) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    for mode in ["NONE", "MASKED", "FULL"] {
+        let set = format!("UPDATE organizations SET pii_mode = '{mode}'");
+        service.db.batch_execute(&set).await.unwrap();
+        let mut found = Vec::new();
+        texts(&own.report(&service, inspections::DRAFT).await, "/data", &mut found);
+        for (field, stored) in PERSONAL {
+            let shown: Vec<_> = found.iter().filter(|(path, _)| path == field).collect();
+            assert!(!shown.is_empty(), "{mode}: nothing at {field}");
+            assert!(shown.iter().all(|(_, text)| text == stored), "{mode}: {shown:?}");
+        }
+        for answer in read(&service, &other).await {
+            let text = answer.to_string();
+            for (field, stored) in PERSONAL {
+                assert!(
+                    !text.contains(stored),
+                    "{mode}: another branch's inspector is told {field}: {text}"
+                );
+            }
+        }
+    }
+}
