@@ -40,6 +40,12 @@ CREATE TRIGGER moves_organization AFTER UPDATE ON branches FOR EACH ROW
           (NEW.organization_id, NEW.name, NEW.city, NEW.district, NEW.address, NEW.telephone))
     EXECUTE FUNCTION part_moves_organization();
 
+-- All columns: of the registered power a PDF shows the ratio, also where no device has sent the measured one.
+DROP TRIGGER moves_reports ON vehicles;
+CREATE TRIGGER moves_reports AFTER UPDATE ON vehicles FOR EACH ROW
+    WHEN (OLD.* IS DISTINCT FROM NEW.*)
+    EXECUTE FUNCTION vehicle_moves_reports();
+
 ------------------------------------------------------------------------------------------------------------------------
 -- Limits as they were
 

@@ -48,7 +48,7 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("vehicles", "transmission", "transmission || 'X'", true),
     ("vehicles", "color", "color || 'x'", true),
     ("vehicles", "mileage_km", "mileage_km + 1", true),
-    ("vehicles", "factory_power_hp", "factory_power_hp + 1", false),
+    ("vehicles", "factory_power_hp", "factory_power_hp + 1", true),
     ("inspection_forms", "general_note", "general_note || 'x'", true),
     ("inspection_form_answers", "status_code", "status_code || 'X'", true),
     ("inspection_form_answers", "status_label", "status_label || 'x'", true),
