@@ -16,15 +16,16 @@ partner_api::statement! {
     /// Branches of one code: a measurement that names it is refused where several are in its partner's scope (MEA-1).
     SAME_CODE = "SELECT o.slug, b.code FROM branches b JOIN organizations o ON o.id = b.organization_id \
                  WHERE b.code_folded = $1 ORDER BY o.slug";
-    CREATE = "INSERT INTO branches (id, organization_id, code, code_folded, name, city, district) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    LIST = "SELECT b.id, o.slug AS organization, b.code, b.name, b.city, b.district, b.is_active \
+    CREATE = "INSERT INTO branches (id, organization_id, code, code_folded, name, city, district, address, telephone) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    LIST = "SELECT b.id, o.slug AS organization, b.code, b.name, b.city, b.district, b.address, b.telephone, b.is_active \
             FROM branches b JOIN organizations o ON o.id = b.organization_id \
             WHERE ($1::uuid IS NULL OR b.organization_id = $1) AND ($2::uuid IS NULL OR b.id = $2) ORDER BY o.slug, b.code, b.id";
     SET = "UPDATE branches SET name = coalesce($2, name), city = coalesce($3, city), district = coalesce($4, district), \
-             is_active = coalesce($5, is_active) \
-           WHERE id = $1 AND (name, city, district, is_active) IS DISTINCT FROM \
-             (coalesce($2, name), coalesce($3, city), coalesce($4, district), coalesce($5, is_active))";
+             is_active = coalesce($5, is_active), address = coalesce($6, address), telephone = coalesce($7, telephone) \
+           WHERE id = $1 AND (name, city, district, is_active, address, telephone) IS DISTINCT FROM \
+             (coalesce($2, name), coalesce($3, city), coalesce($4, district), coalesce($5, is_active), \
+              coalesce($6, address), coalesce($7, telephone))";
 }
 
 /// Help of the group.
@@ -33,8 +34,9 @@ ORGANISATION is its slug, name or id; a branch is named by its code or id.
 
 Examples:
   partner-api branch create izmir-vehicle IZM-01 --name 'İzmir Bornova' --city İzmir --district Bornova
+  partner-api branch set izmir-vehicle IZM-01 --address 'Kazımdirik Mah. 372 Sok. No: 14' --telephone '0232 555 01 04'
   partner-api branch set izmir-vehicle IZM-01 --active false     partners are told so; its reports stay visible
-  partner-api branch list izmir-vehicle";
+  partner-api branch list izmir-vehicle                          --json has addresses and telephones, too";
 
 /// Commands on branches.
 #[derive(Debug, Subcommand)]
@@ -63,6 +65,12 @@ pub struct CreateArgs {
     /// Its district
     #[arg(long, value_name = "DISTRICT", default_value = "")]
     district: String,
+    /// Its street address as it is printed on reports, without district and city
+    #[arg(long, value_name = "ADDRESS", default_value = "")]
+    address: String,
+    /// Its telephone as it is printed on reports
+    #[arg(long, value_name = "NUMBER", default_value = "")]
+    telephone: String,
 }
 
 /// The options of `branch list`.
@@ -80,7 +88,7 @@ pub struct SetArgs {
     /// The branch, by code or id
     branch: String,
     /// Its new name
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["city", "district", "active"])]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["city", "district", "address", "telephone", "active"])]
     name: Option<String>,
     /// Its new city
     #[arg(long, value_name = "CITY")]
@@ -88,6 +96,12 @@ pub struct SetArgs {
     /// Its new district
     #[arg(long, value_name = "DISTRICT")]
     district: Option<String>,
+    /// Its new street address as it is printed on reports, without district and city
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// Its new telephone as it is printed on reports
+    #[arg(long, value_name = "NUMBER")]
+    telephone: Option<String>,
     /// Whether it works
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
@@ -102,6 +116,8 @@ struct Branch {
     name: String,
     city: String,
     district: String,
+    address: String,
+    telephone: String,
     is_active: bool,
 }
 
@@ -152,6 +168,8 @@ async fn load(query: &impl Query, organization: Option<Uuid>, id: Option<Uuid>) 
                 name: row.try_get("name")?,
                 city: row.try_get("city")?,
                 district: row.try_get("district")?,
+                address: row.try_get("address")?,
+                telephone: row.try_get("telephone")?,
                 is_active: row.try_get("is_active")?,
             })
         })
@@ -166,6 +184,8 @@ async fn one(query: &impl Query, id: Uuid) -> Result<Branch, Failure> {
 async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure> {
     names::check("branch", &args.code)?;
     names::check("branch", &args.name)?;
+    check_printed("address", &args.address)?;
+    check_printed("telephone", &args.telephone)?;
     session
         .change("branch create", async |change| {
             let organization = names::organization(change, &args.organization).await?;
@@ -186,7 +206,17 @@ async fn create(session: &Session, args: &CreateArgs) -> Result<Output, Failure>
             change
                 .execute(
                     CREATE,
-                    &[&id, &organization.id, &args.code, &folded, &args.name, &args.city, &args.district],
+                    &[
+                        &id,
+                        &organization.id,
+                        &args.code,
+                        &folded,
+                        &args.name,
+                        &args.city,
+                        &args.district,
+                        &args.address,
+                        &args.telephone,
+                    ],
                 )
                 .await?;
             let branch = one(change, id).await?;
@@ -208,20 +238,38 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
     if let Some(name) = &args.name {
         names::check("branch", name)?;
     }
+    for (option, value) in [("address", &args.address), ("telephone", &args.telephone)] {
+        if let Some(value) = value {
+            check_printed(option, value)?;
+        }
+    }
     session
         .change("branch set", async |change| {
             let organization = names::organization(change, &args.organization).await?;
             let found = names::branch(change, &organization, &args.branch).await?;
             let before = one(change, found.id).await?;
-            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-                [&found.id, &args.name, &args.city, &args.district, &args.active];
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+                &found.id,
+                &args.name,
+                &args.city,
+                &args.district,
+                &args.active,
+                &args.address,
+                &args.telephone,
+            ];
             let changed = change.execute(SET, &parameters).await? > 0;
             let after = one(change, found.id).await?;
             let works = if after.is_active { "active" } else { "not active" };
-            let what = format!(
-                "Branch `{}` of `{}`: `{}`, {} {}, {works}.",
+            let mut what = format!(
+                "Branch `{}` of `{}`: `{}`, {} {}, {works}",
                 after.code, after.organization, after.name, after.city, after.district
             );
+            for printed in [&after.address, &after.telephone] {
+                if !printed.is_empty() {
+                    what.push_str(&format!(", {printed}"));
+                }
+            }
+            what.push('.');
             if !changed {
                 return Ok(Changed::nothing("branch", found.id, what, after));
             }
@@ -230,6 +278,8 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
                 ("name", &before.name, &after.name),
                 ("city", &before.city, &after.city),
                 ("district", &before.district, &after.district),
+                ("address", &before.address, &after.address),
+                ("telephone", &before.telephone, &after.telephone),
             ] {
                 if old != new {
                     undo.push_str(&format!(" --{flag} {}", quoted(old)));
@@ -241,4 +291,14 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
             Ok(Changed::of("branch", found.id, what, after).before(&before).undo(undo))
         })
         .await
+}
+
+/// Whether a text can stand on a report: a line that can be printed.
+fn check_printed(option: &str, text: &str) -> Result<(), Failure> {
+    if text.chars().count() > 200 || text.chars().any(char::is_control) {
+        return Err(Failure::Usage(format!(
+            "--{option}: expected a line of up to 200 characters that can be printed"
+        )));
+    }
+    Ok(())
 }

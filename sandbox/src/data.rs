@@ -36,6 +36,10 @@ pub struct Branch {
     pub district: &'static str,
     /// The province's number on plates, 1 to 81.
     pub province: u8,
+    /// Street address.
+    pub address: &'static str,
+    /// Telephone.
+    pub telephone: &'static str,
     /// Whether it takes measurements.
     pub is_active: bool,
 }
@@ -87,6 +91,8 @@ pub struct ThresholdRow {
     pub borderline_min: Option<Decimal>,
     /// Highest borderline value.
     pub borderline_max: Option<Decimal>,
+    /// From when on they hold: before any value that they judge.
+    pub since: DateTime<Utc>,
 }
 
 /// A vehicle as it is registered.
@@ -133,7 +139,7 @@ pub struct Answer {
     pub numeric_value: Option<Decimal>,
     /// The inspector's free text.
     pub note: String,
-    /// An inspector's first name, or `device:<measurement id>`.
+    /// An inspector's name, or `device:<measurement id>`.
     pub written_by: String,
 }
 
@@ -206,6 +212,8 @@ pub struct Inspection {
     pub final_price: Decimal,
     /// `CASH`, `CARD` or `TRANSFER`.
     pub payment_type: &'static str,
+    /// Who inspected the vehicle.
+    pub inspector_name: &'static str,
     /// Mileage read at the inspection, in km.
     pub snapshot_mileage_km: i32,
     /// The inspector's overall text.

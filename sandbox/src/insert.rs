@@ -50,7 +50,7 @@ copied! {
         "id" UUID, "report_number" TEXT, "organization_id" UUID, "branch_id" UUID, "vehicle_id" UUID,
         "status" TEXT, "plate" TEXT, "package_name" TEXT, "package_base_price" NUMERIC,
         "base_price" NUMERIC, "discount_percent" NUMERIC, "discount_name" TEXT, "final_price" NUMERIC,
-        "payment_type" TEXT, "snapshot_vin" TEXT, "snapshot_mileage_km" INT4, "summary" TEXT,
+        "payment_type" TEXT, "inspector_name" TEXT, "snapshot_vin" TEXT, "snapshot_mileage_km" INT4, "summary" TEXT,
         "recommendation" TEXT, "overall_score" INT4, "public_slug" TEXT, "published_at" TIMESTAMPTZ,
         "created_at" TIMESTAMPTZ,
     ];
@@ -171,6 +171,7 @@ async fn inspections(transaction: &Transaction<'_>, data: &Dataset, now: DateTim
             &row.discount_name,
             &row.final_price,
             &row.payment_type,
+            &row.inspector_name,
             &vehicle.vin,
             &row.snapshot_mileage_km,
             &row.summary,

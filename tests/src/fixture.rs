@@ -344,13 +344,20 @@ pub async fn store_pdfs(client: &Client, storage: &Storage) {
         )
         .await;
     for row in rows.unwrap() {
-        let id = row.get::<_, uuid::Uuid>(0).to_string();
         let key: &str = row.get(1);
         if !storage.exists(key).await.unwrap() {
-            let line = format!("%PDF-1.7 report {}", &id[id.len() - 3..]);
-            storage.put(key, line.into(), MIME_TYPE).await.unwrap();
+            storage
+                .put(key, stored_pdf(row.get(0)).into(), MIME_TYPE)
+                .await
+                .unwrap();
         }
     }
+}
+
+/// What is stored for a report in a PDF's place.
+fn stored_pdf(report: uuid::Uuid) -> String {
+    let id = report.to_string();
+    format!("%PDF-1.7 report {}", &id[id.len() - 3..])
 }
 
 /// Gives the reports with a PDF the key of one that was rendered from what they hold; nothing is left to render.
@@ -363,6 +370,11 @@ async fn name_pdfs(client: &Client) {
             .execute("UPDATE inspections SET pdf_object_key = $2 WHERE id = $1", &[&id, &key])
             .await
             .unwrap();
+        let line = stored_pdf(id);
+        let kept = "INSERT INTO published_pdfs (object_key, inspection_id, sha256, size_bytes, published_at)
+                    SELECT $2, id, sha256(convert_to($3, 'UTF8')), octet_length($3), published_at FROM inspections
+                    WHERE id = $1";
+        client.execute(kept, &[&id, &key, &line]).await.unwrap();
     }
     client.batch_execute("DELETE FROM report_renderings").await.unwrap();
 }

@@ -90,7 +90,8 @@ async fn an_export_changes_nothing_where_it_came_from_and_makes_the_same_of_an_e
 
 const AWKWARD: &str = "\
 UPDATE photos SET caption = '' WHERE id = '01974d22-0000-7f00-8000-000000020103';
-UPDATE branches SET name = '=1+1', city = '-a, \"b\"' WHERE code = 'ANK-01';
+UPDATE branches SET name = '=1+1', city = '-a, \"b\"', address = 'No: 7, \"B\"', telephone = '+90 312' WHERE code = 'ANK-01';
+UPDATE inspections SET inspector_name = 'Şule Taş' WHERE report_number = 'IZM-2026-000201';
 INSERT INTO branches (id, organization_id, code, code_folded, name, city, district)
 SELECT '01974d1b-0a80-7b00-8000-000000000099', organization_id, 'ank-01', code_folded, 'Other', 'Ankara', '' FROM branches
 WHERE code = 'ANK-01';
@@ -115,6 +116,7 @@ async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_
         ("thresholds", "DYNO_RATIO", "good_min", json!(91.5)),
         ("vehicles", "35MSK201", "color", json!("Mavi")),
         ("inspections", "IZM-2026-000201", "overall_score", json!(77)),
+        ("inspections", "IZM-2026-000202", "inspector_name", json!("Şule Taş")),
         (
             "forms",
             "01974d20-0000-7f00-8000-000000020122",

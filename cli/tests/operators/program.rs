@@ -135,7 +135,7 @@ SELECT jsonb_build_object(
   'grant_branches', (SELECT jsonb_agg(b ORDER BY b.partner_id, b.branch_id) FROM grant_branches b),
   'organizations', (SELECT jsonb_agg(to_jsonb(o) - 'reports_changed_at' ORDER BY o.id) FROM organizations o),
   'branches', (SELECT jsonb_agg(b ORDER BY b.id) FROM branches b),
-  'thresholds', (SELECT jsonb_agg(t ORDER BY t.organization_id, t.point_code) FROM thresholds t),
+  'thresholds', (SELECT jsonb_agg(to_jsonb(t) - 'since' ORDER BY t.organization_id, t.point_code) FROM thresholds t),
   'plausible_ranges', (SELECT jsonb_agg(r ORDER BY r.organization_id, r.point_code) FROM plausible_ranges r),
   'templates', (SELECT jsonb_agg(t ORDER BY t.id) FROM form_templates t),
   'points', (SELECT jsonb_agg(p ORDER BY p.id) FROM form_template_points p))::text";

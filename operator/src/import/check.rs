@@ -132,7 +132,7 @@ fn filled<'a>(field: &Field, cell: Cell<'a>) -> Result<Option<Cell<'a>>, Wrong> 
             expected: Cow::Owned(format!("{}: it is needed", field.about)),
         }),
         (Cell::Nothing, Presence::Default(text)) => Ok(Some(Cell::Csv(text))),
-        (Cell::Nothing, Presence::Optional | Presence::Filled) => Ok(None),
+        (Cell::Nothing, Presence::Optional | Presence::Filled | Presence::New) => Ok(None),
         (cell, _) => Ok(Some(cell)),
     }
 }

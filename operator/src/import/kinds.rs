@@ -39,9 +39,11 @@ pub(crate) enum Presence {
     Default(&'static str),
     /// Given by the import where it is not there, and then not compared with what stands.
     Filled,
+    /// Given by the import where it is not there, to what is new; of what stands it is neither compared nor changed.
+    New,
 }
 
-use Presence::{Default, Filled, Optional, Required};
+use Presence::{Default, Filled, New, Optional, Required};
 
 impl Kind {
     /// The kind of this name.
@@ -182,6 +184,18 @@ pub(crate) const KINDS: &[Kind] = &[
             field("name", Type::Name, Required, "its name"),
             field("city", LINE, Required, "its city"),
             field("district", LINE, Default(""), "its district"),
+            field(
+                "address",
+                LINE,
+                Default(""),
+                "its street address, as it is printed on reports, without district and city",
+            ),
+            field(
+                "telephone",
+                LINE,
+                Default(""),
+                "its telephone, as it is printed on reports",
+            ),
             field("is_active", Type::Bool, Default("true"), "whether it works"),
         ],
         whole: whole::nothing,
@@ -239,6 +253,12 @@ pub(crate) const KINDS: &[Kind] = &[
                 Type::Number,
                 Optional,
                 "the greatest borderline value",
+            ),
+            field(
+                "since",
+                Type::Time,
+                New,
+                "from when on they hold: a report shows the limits of the time at which its values were written",
             ),
         ],
         whole: whole::threshold,
@@ -329,6 +349,12 @@ pub(crate) const KINDS: &[Kind] = &[
                 Type::Integer { min: 0, max: 100 },
                 Default("0"),
                 "0 to 100",
+            ),
+            field(
+                "inspector_name",
+                PERSONAL,
+                Default(""),
+                "who inspected the vehicle and answers for the report",
             ),
             field(
                 "public_slug",

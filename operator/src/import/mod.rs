@@ -339,7 +339,7 @@ fn table(fields: &[Field]) -> String {
         let without = match field.is {
             Presence::Required => "needed".to_owned(),
             Presence::Optional => "none".to_owned(),
-            Presence::Filled => "given".to_owned(),
+            Presence::Filled | Presence::New => "given".to_owned(),
             Presence::Default("") => "empty".to_owned(),
             Presence::Default(value) => format!("`{value}`"),
         };

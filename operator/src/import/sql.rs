@@ -299,7 +299,7 @@ impl Field {
             Type::Organization { stored: false } | Type::Points | Type::Answers => vec![],
             Type::Vehicle => vec![("vehicle_id", "p.reference".to_owned())],
             Type::Inspection => vec![("inspection_id", "p.reference".to_owned())],
-            Type::Time if self.is == Presence::Filled => {
+            Type::Time if matches!(self.is, Presence::Filled | Presence::New) => {
                 vec![(self.name, format!("coalesce(s.{}, now())", self.name))]
             }
             _ => {
@@ -317,6 +317,7 @@ impl Field {
         let nested = |document: &str| format!("s.{} IS DISTINCT FROM {}", self.name, document.replace("{}", "e.id"));
         Some(match self.of {
             Type::Id | Type::Organization { stored: false } => return None,
+            _ if self.is == Presence::New => return None,
             Type::Vehicle => format!("{reference} IS DISTINCT FROM e.vehicle_id"),
             Type::Inspection => format!("{reference} IS DISTINCT FROM e.inspection_id"),
             Type::Points => nested(POINTS),
@@ -494,7 +495,7 @@ impl Kind {
         let sets: Vec<_> = self
             .fields
             .iter()
-            .filter(|field| field.of != Type::Id)
+            .filter(|field| field.of != Type::Id && field.is != Presence::New)
             .flat_map(|field| field.stored().into_iter().map(move |stored| (field, stored)))
             .map(|(field, (column, value))| match field.is {
                 Presence::Filled => format!("{column} = coalesce(s.{column}, e.{column})"),

@@ -63,6 +63,18 @@ pub const POINTS: [TestLinePoint; 15] = [
     point("SLIP_REAR", "Yanal kayma, arka", "m/km", -790, 790),
 ];
 
+/// What is computed of two sides, and judged by limits of its own: the force of an axle, and the difference of its sides.
+pub const COMPUTED: [&str; 8] = [
+    "SUSP_FRONT_DIFFERENCE",
+    "SUSP_REAR_DIFFERENCE",
+    "BRAKE_FRONT_SUM",
+    "BRAKE_FRONT_DIFFERENCE",
+    "BRAKE_REAR_SUM",
+    "BRAKE_REAR_DIFFERENCE",
+    "HANDBRAKE_SUM",
+    "HANDBRAKE_DIFFERENCE",
+];
+
 /// Points that an organisation's template lacks, so that a device's value for them is an `unknown_point`.
 #[must_use]
 pub fn is_left_out(organization: usize, code: &str) -> bool {
@@ -74,6 +86,10 @@ pub type BoundsSpec = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
 const fn at_least(good: i64, borderline: i64) -> Option<BoundsSpec> {
     Some((Some(good), None, Some(borderline), None))
+}
+
+const fn at_most(good: i64, borderline: i64) -> Option<BoundsSpec> {
+    Some((None, Some(good), None, Some(borderline)))
 }
 
 const fn around_zero(good: i64, borderline: i64) -> Option<BoundsSpec> {
@@ -95,6 +111,10 @@ pub fn thresholds(organization: usize, code: &str) -> Option<BoundsSpec> {
     }
     let percent = |value: i64| value * strict / 100;
     match code {
+        code if code.ends_with("_DIFFERENCE") => at_most(2_000, 3_000),
+        "BRAKE_FRONT_SUM" => at_least(percent(400), percent(300)),
+        "BRAKE_REAR_SUM" => at_least(percent(260), percent(190)),
+        "HANDBRAKE_SUM" => at_least(percent(180), percent(130)),
         FACTORY_HP => Some((Some(1), None, None, None)),
         partner_api::rules::dyno::MEASURED_HP => at_least(percent(5_000), percent(3_500)),
         partner_api::rules::dyno::RATIO => at_least(9_000, 8_000),

@@ -1,10 +1,38 @@
 //! Sentences. `{tc}` becomes a national id, `{tel}` a telephone number, `{ad}` a first name, `{km}` a mileage and
 //! `{tl}` a price: the first three are personal and must not leave where the privacy mode forbids it, the last two stay.
 
-/// First names: of inspectors, and of customers in the texts.
+/// First names of customers in the texts.
 pub const FIRST_NAMES: [&str; 24] = [
     "Ahmet", "Ayşe", "Barış", "Burak", "Cem", "Çağla", "Deniz", "Derya", "Elif", "Emre", "Fatma", "Gökhan", "Gül",
     "Hakan", "İbrahim", "Kerem", "Mehmet", "Merve", "Murat", "Onur", "Özge", "Selin", "Şule", "Yusuf",
+];
+
+/// Inspectors.
+pub const INSPECTORS: [&str; 24] = [
+    "Ahmet Yılmaz",
+    "Ayşe Kaya",
+    "Barış Demir",
+    "Burak Şahin",
+    "Cem Çelik",
+    "Çağla Yıldız",
+    "Deniz Aydın",
+    "Derya Özdemir",
+    "Elif Arslan",
+    "Emre Doğan",
+    "Fatma Kılıç",
+    "Gökhan Aslan",
+    "Gül Çetin",
+    "Hakan Kara",
+    "İbrahim Koç",
+    "Kerem Kurt",
+    "Mehmet Özkan",
+    "Merve Şimşek",
+    "Murat Polat",
+    "Onur Öztürk",
+    "Özge Güneş",
+    "Selin Erdoğan",
+    "Şule Bulut",
+    "Yusuf Taş",
 ];
 
 /// Summaries of a vehicle in good order.

@@ -19,7 +19,7 @@ const PERSONAL: i64 = 12;
 /// Who fills a report's forms, how far, and when.
 #[derive(Clone, Copy)]
 pub struct Hand {
-    /// The inspector's first name.
+    /// The inspector's name.
     pub inspector: &'static str,
     /// How many points in a hundred get an answer.
     pub answered: i64,

@@ -8,7 +8,7 @@ use partner_api::rules::plate;
 use super::forms::Hand;
 use super::{base, forms};
 use crate::catalogue::test_line;
-use crate::catalogue::texts::FIRST_NAMES;
+use crate::catalogue::texts::INSPECTORS;
 use crate::data::{Dataset, Form, Measurement, MeasurementPoint, Opened, Template, Vehicle};
 use crate::random::Random;
 
@@ -62,7 +62,7 @@ pub fn add_unsettled(random: &mut Random, data: &mut Dataset) {
         if number % 3 == 2 {
             measurement.status = "DISCARDED";
             measurement.settled_at = Some(received_at + Duration::minutes(random.between(10, 600)));
-            measurement.settled_by = Some(random.pick::<&'static str>(&FIRST_NAMES));
+            measurement.settled_by = Some(random.pick::<&'static str>(&INSPECTORS));
         }
         data.measurements.push(measurement);
     }

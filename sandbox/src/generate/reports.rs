@@ -9,7 +9,7 @@ use super::{base, forms, measurements, photos};
 use crate::catalogue::places::{BRANCHES, OPEN_REPORT_CODE, ORGANIZATIONS};
 use crate::catalogue::templates::{DISCOUNTS, PACKAGES};
 use crate::catalogue::texts::{
-    FIRST_NAMES, RECOMMENDATIONS_GOOD, RECOMMENDATIONS_MIXED, SUMMARIES_GOOD, SUMMARIES_MIXED,
+    INSPECTORS, RECOMMENDATIONS_GOOD, RECOMMENDATIONS_MIXED, SUMMARIES_GOOD, SUMMARIES_MIXED,
 };
 use crate::catalogue::vehicles::{COLORS, MODELS};
 use crate::data::{Dataset, Form, Inspection, Opened, Template, Vehicle};
@@ -140,7 +140,7 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         95
     };
     let hand = Hand {
-        inspector: random.pick::<&'static str>(&FIRST_NAMES),
+        inspector: random.pick::<&'static str>(&INSPECTORS),
         answered,
         time,
     };
@@ -207,6 +207,7 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         discount_name,
         final_price,
         payment_type: random.weighted(&[("CARD", 55), ("CASH", 25), ("TRANSFER", 20)]),
+        inspector_name: hand.inspector,
         snapshot_mileage_km: mileage,
         summary: if is_draft {
             String::new()

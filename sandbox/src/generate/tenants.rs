@@ -39,6 +39,8 @@ pub fn branches(random: &mut Random) -> Vec<Branch> {
             city: spec.city,
             district: spec.district,
             province: spec.province,
+            address: spec.address,
+            telephone: spec.telephone,
             is_active: spec.is_active,
         })
         .collect()
@@ -94,18 +96,20 @@ pub fn templates(random: &mut Random) -> Vec<Template> {
 pub fn thresholds() -> Vec<ThresholdRow> {
     let mut rows = Vec::new();
     for organization in 0..ORGANIZATIONS.len() {
-        for point in &test_line::POINTS {
+        let codes = test_line::POINTS.iter().map(|point| point.code);
+        for code in codes.chain(test_line::COMPUTED) {
             if let Some((good_min, good_max, borderline_min, borderline_max)) =
-                test_line::thresholds(organization, point.code)
+                test_line::thresholds(organization, code)
             {
                 let hundredths = |value: Option<i64>| value.map(|value| Decimal::new(value, 2));
                 rows.push(ThresholdRow {
                     organization,
-                    point_code: point.code,
+                    point_code: code,
                     good_min: hundredths(good_min),
                     good_max: hundredths(good_max),
                     borderline_min: hundredths(borderline_min),
                     borderline_max: hundredths(borderline_max),
+                    since: founded(),
                 });
             }
         }

@@ -13,7 +13,7 @@ copied! {
     ];
     BRANCHES = "branches", [
         "id" UUID, "organization_id" UUID, "code" TEXT, "code_folded" TEXT, "name" TEXT, "city" TEXT,
-        "district" TEXT, "is_active" BOOL,
+        "district" TEXT, "address" TEXT, "telephone" TEXT, "is_active" BOOL,
     ];
     TEMPLATES = "form_templates", [
         "id" UUID, "organization_id" UUID, "code" TEXT, "name" TEXT, "score_category" TEXT, "position" INT4,
@@ -24,7 +24,7 @@ copied! {
     ];
     THRESHOLDS = "thresholds", [
         "organization_id" UUID, "point_code" TEXT, "good_min" NUMERIC, "good_max" NUMERIC,
-        "borderline_min" NUMERIC, "borderline_max" NUMERIC,
+        "borderline_min" NUMERIC, "borderline_max" NUMERIC, "since" TIMESTAMPTZ,
     ];
 }
 
@@ -47,6 +47,8 @@ pub(super) async fn organizations_and_branches(transaction: &Transaction<'_>, da
             &row.name,
             &row.city,
             &row.district,
+            &row.address,
+            &row.telephone,
             &row.is_active,
         ])
         .await?;
@@ -83,8 +85,16 @@ pub(super) async fn templates_and_thresholds(transaction: &Transaction<'_>, data
     for row in &data.thresholds {
         let organization = data.organizations[row.organization].id;
         let bounds = (&row.good_min, &row.good_max, &row.borderline_min, &row.borderline_max);
-        copy.row(&[&organization, &row.point_code, bounds.0, bounds.1, bounds.2, bounds.3])
-            .await?;
+        copy.row(&[
+            &organization,
+            &row.point_code,
+            bounds.0,
+            bounds.1,
+            bounds.2,
+            bounds.3,
+            &row.since,
+        ])
+        .await?;
     }
     copy.finish().await
 }

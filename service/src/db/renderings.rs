@@ -3,9 +3,12 @@
 //! A claim is a lease by the database's clock: it moves the row's turn ahead, so that no transaction is open while a report
 //! is drawn and uploaded, and what a crashed or frozen renderer leaves comes up again by itself. Locks are taken in one order
 //! (report, then its rendering) and waited for by nobody: a report under somebody's transaction is skipped.
+//!
+//! Of each PDF that a report comes to name the SHA-256 is kept for ever (REP-19).
 
 use std::time::Duration;
 
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::connection::Connection;
@@ -28,17 +31,35 @@ WHERE r.inspection_id = (
     ORDER BY is_asked DESC, due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING r.inspection_id, r.attempts, r.is_asked";
 
+    /// Claims one report that somebody publishes: put in line if it is not, and taken out of its turn, but not out of the hands
+    /// of who has it.
+    CLAIM_ONE = "\
+INSERT INTO report_renderings AS r (inspection_id, is_asked, attempts, claim, due_at)
+SELECT i.id, true, 1, $1::uuid, now() + make_interval(secs => $2::float8) FROM inspections i
+WHERE i.id = $3::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL
+ON CONFLICT (inspection_id) DO UPDATE SET claim = excluded.claim, attempts = r.attempts + 1, is_asked = true,
+    due_at = now() + make_interval(secs => $2::float8 * 2 ^ least(r.attempts, 6))
+WHERE (r.claim IS NULL OR r.due_at <= now()) AND r.least_version <= $4::integer
+RETURNING r.inspection_id, r.attempts, r.is_asked";
+
+    /// What a report's PDF is by now, if it was drawn from what the report holds.
+    PUBLISHED = "\
+SELECT i.pdf_object_key, report_fingerprint(i.id), p.sha256, p.size_bytes
+FROM inspections i LEFT JOIN published_pdfs p ON p.object_key = i.pdf_object_key
+WHERE i.id = $1::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL";
+
     /// What a claimed report is drawn from.
     DOCUMENT = "\
-SELECT report_document(i.id)::text, report_fingerprint(i.id), i.pdf_object_key FROM inspections i
+SELECT report_document(i.id)::text, report_fingerprint(i.id), p.object_key
+FROM inspections i LEFT JOIN published_pdfs p ON p.object_key = i.pdf_object_key
 WHERE i.id = $1::uuid AND i.status = 'PUBLISHED' AND i.public_slug IS NOT NULL";
 
     /// Notes an object before it is uploaded.
     RECORD = "\
 INSERT INTO unnamed_pdfs (object_key, inspection_id, delete_at) VALUES ($1::text, $2::uuid, now() + interval '1 day')";
 
-    /// All or nothing: the report names the new object, which is no longer unnamed, the one before is, and the work is done. The
-    /// object that is replaced stays for an hour, for those who read it. One that is not among the report's own is not ours to
+    /// All or nothing: the report names the new object, which is no longer unnamed, the one before is, what the new one holds is
+    /// kept, and the work is done. The object that is replaced stays for an hour, for those who read it. One that is not among the report's own is not ours to
     /// delete.
     SWITCH = "\
 WITH report AS (
@@ -57,6 +78,9 @@ WITH report AS (
     SELECT report.pdf_object_key, report.id, now() + interval '1 hour' FROM report, done
     WHERE starts_with(report.pdf_object_key, $5::text)
     ON CONFLICT (object_key) DO NOTHING
+), published AS (
+    INSERT INTO published_pdfs (object_key, inspection_id, sha256, size_bytes)
+    SELECT $3::text, done.inspection_id, $6::bytea, $7::bigint FROM done
 )
 UPDATE inspections i SET pdf_object_key = $3::text FROM done WHERE i.id = done.inspection_id";
 
@@ -134,6 +158,17 @@ impl Claim {
     }
 }
 
+/// A PDF in the storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPdf {
+    /// Its key.
+    pub object_key: String,
+    /// The SHA-256 of its bytes.
+    pub sha256: Vec<u8>,
+    /// How many there are.
+    pub size_bytes: i64,
+}
+
 /// What a report's PDF is drawn from.
 #[derive(Debug)]
 pub struct Document {
@@ -141,7 +176,7 @@ pub struct Document {
     pub json: String,
     /// The fingerprint of it.
     pub fingerprint: String,
-    /// The key of the stored PDF, if that was drawn from the same.
+    /// The key of the stored PDF, if that was drawn from the same and what it holds is kept.
     pub current_key: Option<String>,
 }
 
@@ -169,15 +204,66 @@ pub async fn claim(client: &Connection, lease: Duration) -> Result<Option<Claim>
     let row = client
         .query_opt(CLAIM, &[&token, &lease.as_secs_f64(), &report_pdf::VERSION])
         .await?;
-    row.map(|row| {
-        Ok(Claim {
-            report: row.try_get(0)?,
-            token,
-            attempts: row.try_get(1)?,
-            is_asked: row.try_get(2)?,
-        })
+    row.map(|row| claimed(&row, token)).transpose()
+}
+
+/// Claims this report, whether or not it is due; nothing when somebody has it, or when it is none that has a PDF.
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn claim_one(client: &Connection, report: Uuid, lease: Duration) -> Result<Option<Claim>, DbError> {
+    let token = Uuid::new_v4();
+    let row = client
+        .query_opt(
+            CLAIM_ONE,
+            &[&token, &lease.as_secs_f64(), &report, &report_pdf::VERSION],
+        )
+        .await?;
+    row.map(|row| claimed(&row, token)).transpose()
+}
+
+fn claimed(row: &Row, token: Uuid) -> Result<Claim, DbError> {
+    Ok(Claim {
+        report: row.try_get(0)?,
+        token,
+        attempts: row.try_get(1)?,
+        is_asked: row.try_get(2)?,
     })
-    .transpose()
+}
+
+/// The PDF of a report as it is published now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Published {
+    /// The report has none: it is not published, or has no public slug.
+    Never,
+    /// It is missing or stale.
+    NotYet,
+    /// This.
+    Now(StoredPdf),
+}
+
+/// Whether a report's PDF is there, and which.
+///
+/// # Errors
+/// [`DbError`] when the query fails.
+pub async fn published(client: &Connection, report: Uuid) -> Result<Published, DbError> {
+    let Some(row) = client.query_opt(PUBLISHED, &[&report]).await? else {
+        return Ok(Published::Never);
+    };
+    let (key, fingerprint): (Option<String>, String) = (row.try_get(0)?, row.try_get(1)?);
+    let (sha256, size): (Option<Vec<u8>>, Option<i64>) = (row.try_get(2)?, row.try_get(3)?);
+    Ok(match (key, sha256, size) {
+        (Some(object_key), Some(sha256), Some(size_bytes))
+            if pdf_key::is_current(&object_key, report, &fingerprint) =>
+        {
+            Published::Now(StoredPdf {
+                object_key,
+                sha256,
+                size_bytes,
+            })
+        }
+        _ => Published::NotYet,
+    })
 }
 
 /// What a claimed report is drawn from; nothing when it has no PDF any more.
@@ -206,15 +292,27 @@ pub async fn record(client: &Connection, claim: &Claim, key: &str) -> Result<(),
     Ok(())
 }
 
-/// Makes the report name the uploaded object and ends the claim; returns whether it did. It does not when the claim is
-/// somebody else's by now, when the report holds something else than what was drawn, or while somebody has it locked.
+/// Makes the report name the uploaded object, keeps what that holds and ends the claim; returns whether it did. It does not when
+/// the claim is somebody else's by now, when the report holds something else than what was drawn, or while somebody has it
+/// locked.
 ///
 /// # Errors
 /// [`DbError`] when the query fails; then it is not known which.
-pub async fn switch(client: &Connection, claim: &Claim, key: &str, fingerprint: &str) -> Result<bool, DbError> {
+pub async fn switch(client: &Connection, claim: &Claim, pdf: &StoredPdf, fingerprint: &str) -> Result<bool, DbError> {
     let folder = pdf_key::folder(claim.report);
     let switched = client
-        .execute(SWITCH, &[&claim.report, &claim.token, &key, &fingerprint, &folder])
+        .execute(
+            SWITCH,
+            &[
+                &claim.report,
+                &claim.token,
+                &pdf.object_key,
+                &fingerprint,
+                &folder,
+                &pdf.sha256,
+                &pdf.size_bytes,
+            ],
+        )
         .await?;
     Ok(switched == 1)
 }

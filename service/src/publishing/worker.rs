@@ -8,15 +8,16 @@ use bytes::Bytes;
 use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
 use report_pdf::{RenderError, Renderer, Report};
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::{MIME_TYPE, printed};
 use crate::db::DbError;
 use crate::db::connection::Connection;
-use crate::db::renderings::{self, Claim};
+use crate::db::renderings::{self, Claim, Published, StoredPdf};
 use crate::rules::pdf_key;
 use crate::storage::{Storage, StorageError};
 
@@ -40,6 +41,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
 /// The pause of a report that was changed, or was just being changed, while it was drawn.
 const CHANGED_PAUSE: Duration = Duration::from_secs(1);
+/// How often somebody who publishes looks whether another renderer, which has the report, is done.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Why a report was not rendered. No message holds anything of the report.
 #[derive(Debug, Error)]
@@ -62,6 +65,9 @@ pub enum PublishError {
     /// All of it took too long.
     #[error("not rendered in time")]
     TimedOut,
+    /// The report has no PDF: it is not published, or has no public slug.
+    #[error("the report is not published, or has no public slug")]
+    NotPublished,
 }
 
 impl PublishError {
@@ -71,7 +77,7 @@ impl PublishError {
             Self::Db(error) => error.is_unavailable(),
             Self::Storage(error) => matches!(error, StorageError::Store(_)),
             Self::StorageTimedOut => true,
-            Self::Render(_) | Self::Lost | Self::TimedOut => false,
+            Self::Render(_) | Self::Lost | Self::TimedOut | Self::NotPublished => false,
         }
     }
 }
@@ -174,6 +180,46 @@ impl Worker {
         }
     }
 
+    /// Renders and stores the PDF of one report at once, whoever else is in line, and answers which it is; where it is there
+    /// already, nothing is drawn. Another renderer that has the report is waited for.
+    ///
+    /// Call it when the report's publication is committed. Whatever comes of it, the report is in line: what fails here is done
+    /// in the background, sooner or later.
+    ///
+    /// # Errors
+    /// The report has no PDF, or could not be rendered, or not in 90 s.
+    pub async fn publish(&self, report: Uuid) -> Result<StoredPdf, PublishError> {
+        let all = async {
+            loop {
+                match renderings::published(&self.database().await?, report).await? {
+                    Published::Now(pdf) => return Ok(pdf),
+                    Published::Never => return Err(PublishError::NotPublished),
+                    Published::NotYet => {}
+                }
+                let Ok(place) = self.drawing.clone().acquire_owned().await else {
+                    return Err(PublishError::Lost);
+                };
+                let claim = renderings::claim_one(&self.database().await?, report, LEASE).await?;
+                match claim {
+                    Some(claim) => match self.render(&claim, place).await {
+                        Ok(Turn::Overtaken(_)) => sleep(LOOK).await,
+                        Ok(_) => {}
+                        Err(error) => {
+                            // What cannot be postponed keeps its lease, and comes up again after it.
+                            let _ = self.postpone(&claim, OUTAGE_PAUSE, claim.attempt()).await;
+                            return Err(error);
+                        }
+                    },
+                    None => {
+                        drop(place);
+                        sleep(LOOK).await;
+                    }
+                }
+            }
+        };
+        timeout(ATTEMPT, all).await.unwrap_or(Err(PublishError::TimedOut))
+    }
+
     /// Takes the next step of the sweep over all reports, if it is due and no other replica's: wants those rendered whose
     /// PDF is missing or stale. Returns how many.
     ///
@@ -223,14 +269,19 @@ impl Worker {
             photo.jpeg = within(STORE, self.photo(key)).await?;
         }
         let pdf = self.draw(printed, place).await?;
-        let key = pdf_key::fresh(report, &document.fingerprint);
-        renderings::record(&self.database().await?, claim, &key).await?;
-        within(STORE, self.storage.put(&key, Bytes::from(pdf), MIME_TYPE)).await?;
-        if renderings::switch(&self.database().await?, claim, &key, &document.fingerprint).await? {
+        let stored = StoredPdf {
+            object_key: pdf_key::fresh(report, &document.fingerprint),
+            sha256: Sha256::digest(&pdf).to_vec(),
+            size_bytes: i64::try_from(pdf.len()).unwrap_or(i64::MAX),
+        };
+        let key = &stored.object_key;
+        renderings::record(&self.database().await?, claim, key).await?;
+        within(STORE, self.storage.put(key, Bytes::from(pdf), MIME_TYPE)).await?;
+        if renderings::switch(&self.database().await?, claim, &stored, &document.fingerprint).await? {
             let is_asked = claim.is_asked();
             return Ok(Turn::Rendered { report, is_asked });
         }
-        renderings::discard(&self.database().await?, &key).await?;
+        renderings::discard(&self.database().await?, key).await?;
         self.postpone(claim, CHANGED_PAUSE, 0).await?;
         Ok(Turn::Overtaken(report))
     }

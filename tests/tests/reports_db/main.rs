@@ -6,6 +6,7 @@
     reason = "what a test arranges is no statement of the service"
 )]
 
+mod limits;
 mod listing;
 mod moving;
 mod reading;
