@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::program::Deployment;
 
 /// Commands that change the small world, with KEY for its key; each is undone by what it says.
-const UNDONE: [&str; 22] = [
+const UNDONE: [&str; 23] = [
     "partner-api partner disable Acme",
     "partner-api grant remove Acme izmir",
     "partner-api grant add Acme izmir --only --branch IZM-01",
@@ -25,6 +25,7 @@ const UNDONE: [&str; 22] = [
     "partner-api organization set izmir --name \"O'Neill & Söhne\"",
     "partner-api organization set izmir --pii-mode none --name Izmir",
     "partner-api branch set izmir IZM-02 --name 'Konak 2' --city Ankara --district '' --active false",
+    "partner-api inspector create 'Mehmet Demir' --branch izm-01 --branch Konak",
     "partner-api threshold set izmir SLIP_FRONT --good ..3",
     "partner-api threshold set izmir SLIP_REAR --good -1.5..1.5",
     "partner-api threshold remove izmir SLIP_FRONT",
