@@ -10,6 +10,7 @@ use partner_api::server::Elsewhere;
 use tokio::sync::Semaphore;
 
 use crate::front_door::Caller;
+use crate::page::Policy;
 use crate::watch::Watch;
 
 /// Photos that are read and drawn small at the same time: each holds some tens of megabytes.
@@ -25,6 +26,7 @@ struct Shared {
     cursors: CursorSealer,
     photos: Arc<Semaphore>,
     watch: Watch,
+    policy: Policy,
 }
 
 impl Context {
@@ -35,6 +37,7 @@ impl Context {
             cursors: CursorSealer::new(&context.cursor_key),
             photos: Arc::new(Semaphore::new(PHOTOS_AT_ONCE)),
             watch: Watch::new(pool.clone()),
+            policy: Policy::default(),
             service: context,
             pool,
         }))
@@ -66,6 +69,11 @@ impl Context {
     /// Places for photos in memory.
     pub fn photos(&self) -> &Arc<Semaphore> {
         &self.0.photos
+    }
+
+    /// What the page may load.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.0.policy
     }
 
     /// Tells what changes.
