@@ -11,6 +11,7 @@ use partner_api::server::Elsewhere;
 use tokio::sync::Semaphore;
 
 use crate::front_door::Caller;
+use crate::page::Policy;
 use crate::watch::Watch;
 
 /// Photos that are read and drawn small at the same time: each holds some tens of megabytes.
@@ -27,6 +28,7 @@ struct Shared {
     photos: Arc<Semaphore>,
     watch: Watch,
     body_timeout: Duration,
+    policy: Policy,
 }
 
 impl Context {
@@ -42,6 +44,7 @@ impl Context {
             photos: Arc::new(Semaphore::new(PHOTOS_AT_ONCE)),
             watch: Watch::new(pool.clone()),
             body_timeout,
+            policy: Policy::default(),
             service: context,
             pool,
         }))
@@ -78,6 +81,11 @@ impl Context {
     /// Places for photos in memory.
     pub fn photos(&self) -> &Arc<Semaphore> {
         &self.0.photos
+    }
+
+    /// What the page may load.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.0.policy
     }
 
     /// Tells what changes.

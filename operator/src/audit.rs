@@ -39,8 +39,8 @@ pub enum Command {
 /// The options of `audit list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, threshold, range, template, secrets,
-    /// import
+    /// Only changes to this kind of thing: partner, key, grant, allowlist, organization, branch, inspector, threshold, range,
+    /// template, secrets, import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only changes to the thing of this id

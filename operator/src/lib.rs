@@ -13,6 +13,7 @@ pub mod export;
 pub mod failure;
 pub mod grant;
 pub mod import;
+pub mod inspector;
 pub mod key;
 pub mod measurement;
 mod names;
@@ -70,6 +71,9 @@ pub enum Command {
     /// Branches of organisations: create, list, set
     #[command(after_help = branch::EXAMPLES)]
     Branch(Group<branch::Command>),
+    /// Inspectors and their tokens: create, list, show, revoke
+    #[command(after_help = inspector::EXAMPLES)]
+    Inspector(Group<inspector::Command>),
     /// Bounds that give a device value its status: set, remove, list
     #[command(after_help = threshold::EXAMPLES)]
     Threshold(Group<threshold::Command>),
@@ -118,6 +122,7 @@ impl Command {
             Self::Allowlist(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Organization(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Branch(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Inspector(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Threshold(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Range(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Template(group) => with(&group.connect, async |session| group.command.run(session).await).await,

@@ -1,6 +1,8 @@
 //! Things by their names or ids (OPS-3); a wrong name is answered with those that look like it.
 
+use chrono::{DateTime, Utc};
 use partner_api::db::statement::Statement;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -16,6 +18,19 @@ partner_api::statement! {
     ORGANIZATIONS = "SELECT slug FROM organizations ORDER BY slug LIMIT 10000";
     BRANCH = "SELECT id, code FROM branches WHERE organization_id = $1 AND (id::text = lower($2) OR code_folded = $3)";
     BRANCHES = "SELECT code FROM branches WHERE organization_id = $1 ORDER BY code LIMIT 10000";
+    /// Of one organisation, or of any.
+    BRANCH_OF_ANY = "SELECT b.id, b.code, o.id AS organization_id, o.slug, o.name \
+                     FROM branches b JOIN organizations o ON o.id = b.organization_id \
+                     WHERE ($1::uuid IS NULL OR o.id = $1) AND (b.id::text = lower($2) OR b.code_folded = $3 OR b.name = $2) \
+                     ORDER BY o.slug, b.code LIMIT 10";
+    BRANCHES_OF_ANY = "SELECT t.text FROM branches b, LATERAL (VALUES (b.code), (b.name)) t (text) \
+                       WHERE $1::uuid IS NULL OR b.organization_id = $1 ORDER BY t.text LIMIT 10000";
+    /// Those whose tokens are in force before those that are revoked, the last first.
+    INSPECTOR = "SELECT i.id, i.revoked_at, o.slug FROM inspectors i JOIN organizations o ON o.id = i.organization_id \
+                 WHERE ($1::uuid IS NULL OR o.id = $1) AND (i.id::text = lower($2) OR lower(i.name) = lower($2)) \
+                 ORDER BY i.revoked_at DESC NULLS FIRST, o.slug, i.id LIMIT 10";
+    INSPECTORS = "SELECT name FROM inspectors WHERE ($1::uuid IS NULL OR organization_id = $1) AND revoked_at IS NULL \
+                  ORDER BY name LIMIT 10000";
     /// Whole, or by so much of it that no other begins with the same.
     KEY = "SELECT k.key_id, k.partner_id, p.name FROM api_keys k JOIN partners p ON p.id = k.partner_id \
            WHERE k.key_id = $1 OR length($1) >= 8 AND starts_with(k.key_id, $1) ORDER BY k.key_id = $1 DESC LIMIT 3";
@@ -42,6 +57,14 @@ pub(crate) struct Organization {
 pub(crate) struct Branch {
     pub id: Uuid,
     pub code: String,
+}
+
+/// A branch and whose it is.
+#[derive(Debug)]
+pub(crate) struct BranchOfAny {
+    pub id: Uuid,
+    pub code: String,
+    pub organization: Organization,
 }
 
 /// A key and whose it is.
@@ -88,6 +111,71 @@ pub(crate) async fn branch(query: &impl Query, organization: &Organization, text
         [] => Err(not_found(query, "branch", text, BRANCHES, &[&organization.id]).await?),
         several => Err(ambiguous("branch", text, several.len())),
     }
+}
+
+/// A branch by code, name or id, in one organisation or in whichever has it.
+pub(crate) async fn branch_of_any(
+    query: &impl Query,
+    organization: Option<&Organization>,
+    text: &str,
+) -> Result<BranchOfAny, Failure> {
+    let only = organization.map(|organization| organization.id);
+    let folded = partner_api::rules::branch_code::folded(text);
+    let rows = query.query(BRANCH_OF_ANY, &[&only, &text, &folded]).await?;
+    match rows.as_slice() {
+        [row] => Ok(BranchOfAny {
+            id: row.try_get("id")?,
+            code: row.try_get("code")?,
+            organization: Organization {
+                id: row.try_get("organization_id")?,
+                slug: row.try_get("slug")?,
+                name: row.try_get("name")?,
+            },
+        }),
+        [] => Err(not_found(query, "branch", text, BRANCHES_OF_ANY, &[&only]).await?),
+        several => Err(of_several("branch", text, several)?),
+    }
+}
+
+/// An inspector's id, by name or id, in one organisation or in whichever has one. A name means the one whose token is in
+/// force; where none is, the one that was revoked last.
+pub(crate) async fn inspector(
+    query: &impl Query,
+    organization: Option<&Organization>,
+    text: &str,
+) -> Result<Uuid, Failure> {
+    let only = organization.map(|organization| organization.id);
+    let rows = query.query(INSPECTOR, &[&only, &text]).await?;
+    let mut in_force = Vec::new();
+    for row in &rows {
+        if row.try_get::<_, Option<DateTime<Utc>>>("revoked_at")?.is_none() {
+            in_force.push(row);
+        }
+    }
+    match (in_force.as_slice(), rows.first()) {
+        ([one], _) => Ok(one.try_get("id")?),
+        ([], Some(last)) => Ok(last.try_get("id")?),
+        ([], None) => Err(not_found(query, "inspector", text, INSPECTORS, &[&only]).await?),
+        (several, _) => Err(of_several("inspector", text, several.iter().copied())?),
+    }
+}
+
+/// Several are called so: in several organisations, of which one can be said, or in one.
+fn of_several<'r>(kind: &str, text: &str, rows: impl IntoIterator<Item = &'r Row>) -> Result<Failure, Failure> {
+    let mut slugs: Vec<String> = Vec::new();
+    let mut count = 0;
+    for row in rows {
+        count += 1;
+        slugs.push(row.try_get("slug")?);
+    }
+    slugs.dedup();
+    Ok(match slugs.as_slice() {
+        [] | [_] => ambiguous(kind, text, count),
+        [others @ .., last] => Failure::Usage(format!(
+            "`{text}` means more than one of kind {kind}, of `{}` and `{last}`: say which with --organization",
+            others.join("`, `")
+        )),
+    })
 }
 
 pub(crate) async fn key(query: &impl Query, text: &str) -> Result<Key, Failure> {

@@ -54,7 +54,7 @@ impl SandboxArgs {
         let flags = Layer {
             listen: Some(self.listen()),
             // Two sandboxes may run side by side.
-            internal_listen: Some(MaybeListen::Off),
+            internal_listen: Some(MaybeListen::At((Ipv4Addr::LOCALHOST, 0).into())),
             data_dir: Some(self.data_dir.clone()),
             ip_limit: Some(self.ip_limit),
             ..Layer::default()

@@ -10,6 +10,7 @@ pub mod data;
 pub mod fixtures;
 pub mod generate;
 mod insert;
+pub mod inspectors;
 pub mod manifest;
 mod partners;
 mod progress;
@@ -137,6 +138,9 @@ async fn fill(
     if !has_rows {
         insert_rows(pool, &DATA, &pictures.sizes, master_key, key_prefix).await?;
     }
+    let connection = Connection::take(pool, DATABASE).await?;
+    inspectors::ensure(&connection, &DATA, master_key).await?;
+    drop(connection);
     reopen(pool, &DATA).await?;
     Ok(Summary {
         is_new: !has_rows,
@@ -171,7 +175,12 @@ pub async fn keep_open(pool: Pool) {
 pub async fn manifest(pool: &Pool, master_key: &MasterKey, base_url: &str) -> Result<Manifest, SandboxError> {
     let connection = Connection::take(pool, DATABASE).await?;
     let partners = partners::load(&connection, master_key).await?;
-    Ok(Manifest::new(&DATA, base_url, partners))
+    Ok(Manifest::new(
+        &DATA,
+        base_url,
+        partners,
+        inspectors::all(&DATA, master_key),
+    ))
 }
 
 async fn has_rows(pool: &Pool, data: &Dataset) -> Result<bool, SandboxError> {

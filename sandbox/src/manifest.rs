@@ -12,6 +12,7 @@ use thiserror::Error;
 use super::SandboxError;
 use super::data::Dataset;
 use super::fixtures::{self, Fixture};
+use super::inspectors::Inspector;
 
 /// Its name in the data folder.
 pub const FILE_NAME: &str = "sandbox.json";
@@ -25,6 +26,12 @@ pub struct Manifest {
     pub environment: String,
     /// Four partners.
     pub partners: Vec<Partner>,
+    /// Where the page for inspectors is; empty where there is none.
+    #[serde(default)]
+    pub inspectors_url: String,
+    /// Who may sign in there.
+    #[serde(default)]
+    pub inspectors: Vec<Inspector>,
     /// What to try first.
     pub examples: ManifestExamples,
     /// What there is to try: requests, each with whose key signs it and what is answered.
@@ -110,7 +117,7 @@ pub struct OpenReport {
 impl Manifest {
     /// The manifest of a data set served at `base_url`.
     #[must_use]
-    pub fn new(data: &Dataset, base_url: &str, partners: Vec<Partner>) -> Self {
+    pub fn new(data: &Dataset, base_url: &str, partners: Vec<Partner>, inspectors: Vec<Inspector>) -> Self {
         let examples = &data.examples;
         let id = |inspection: usize| data.inspections[inspection].id.to_string();
         let open_report = &data.inspections[examples.open_report];
@@ -118,6 +125,8 @@ impl Manifest {
             base_url: base_url.trim_end_matches('/').to_owned(),
             environment: "test".to_owned(),
             partners,
+            inspectors_url: String::new(),
+            inspectors,
             examples: ManifestExamples {
                 inspections: ExampleInspections {
                     published: id(examples.published),
@@ -212,7 +221,7 @@ mod tests {
             branches: None,
             rate_limit: 60,
         };
-        let written = Manifest::new(&dataset(SEED), "http://127.0.0.1:8080/", vec![partner]);
+        let written = Manifest::new(&dataset(SEED), "http://127.0.0.1:8080/", vec![partner], Vec::new());
         written.write(folder.path()).expect("written");
         let mode = fs::metadata(folder.path().join(FILE_NAME))
             .expect("a file")

@@ -1,11 +1,12 @@
 //! `partner-api sandbox`: everything in one.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use partner_api::config::Config;
 use partner_api::front_door::pages::Pages;
 use partner_api::secrets::{MasterKey, purpose};
-use partner_api::server::RunningServer;
+use partner_api::server::{Addresses, RunningServer};
 use partner_api::startup::{Beside, OpenDatabase, StopSignals, serve};
 use partner_api_acceptance::{self as acceptance, Outcomes};
 
@@ -37,7 +38,7 @@ pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Fail
         () = stop.received() => Err("stopped before it was ready".into()),
     };
     let outcome = match started {
-        Ok((running, outcomes)) => {
+        Ok((running, manifest, outcomes)) => {
             println!("{outcomes}");
             if !check {
                 let file = config.data_dir.join(super::manifest::FILE_NAME);
@@ -47,6 +48,16 @@ pub async fn run(config: Config, check: bool, pages: Pages) -> Result<bool, Fail
                     file.display(),
                     url = running.public_url,
                 );
+                if let Some(inspector) = manifest.inspectors.first() {
+                    println!(
+                        "Inspectors: {} with the token {} ({}). To try it, send a measurement for a plate without a report, open a \
+                         report for the plate there, and click: {url}/#inspectors",
+                        manifest.inspectors_url,
+                        inspector.token,
+                        inspector.name,
+                        url = running.public_url,
+                    );
+                }
                 tokio::select! {
                     () = keep_open(database.pool.clone()) => {}
                     () = stop.received() => eprintln!("Stopping."),
@@ -68,14 +79,15 @@ async fn start(
     pictures: Result<Pictures, SandboxError>,
     master_key: MasterKey,
     mut pages: Pages,
-) -> Result<(RunningServer, Outcomes), Failure> {
+) -> Result<(RunningServer, Manifest, Outcomes), Failure> {
     fill(&database.pool, &pictures?, &master_key, &config.key_prefix).await?;
     // Where it will be served is known once it is bound.
     let mut told = manifest(&database.pool, &master_key, "").await?;
     let named = told.clone();
-    let make_pages = move |public_url: &str| {
+    let make_pages = move |addresses: &Addresses| {
         let manifest = Manifest {
-            base_url: public_url.to_owned(),
+            base_url: addresses.public_url.clone(),
+            inspectors_url: inspectors_url(addresses.internal),
             ..named
         };
         pages.add("/", welcome::page(&manifest));
@@ -87,8 +99,14 @@ async fn start(
     };
     let running = serve(config, database, master_key, beside).await?;
     told.base_url.clone_from(&running.public_url);
+    told.inspectors_url = inspectors_url(running.internal_address);
     let manifest = told;
     manifest.write(&config.data_dir)?;
     let outcomes = acceptance::run(&manifest.acceptance()?).await?;
-    Ok((running, outcomes))
+    Ok((running, manifest, outcomes))
+}
+
+/// The page for inspectors on the internal listener.
+fn inspectors_url(internal: Option<SocketAddr>) -> String {
+    internal.map_or_else(String::new, |address| format!("http://{address}/inspector/"))
 }

@@ -38,6 +38,7 @@ fn body(manifest: &Manifest) -> Markup {
             h2 #partners { "Partners" }
             @for partner in &manifest.partners { (of_partner(partner)) }
         }
+        (inspectors(manifest))
         section {
             h2 #examples { "To try" }
             (shown(&examples))
@@ -83,6 +84,49 @@ const LINKS: [(&str, &str, &str); 8] = [
         "A collection that signs.",
     ),
 ];
+
+/// A plate that no report is open for.
+const PLATE: &str = "34 INS 260";
+
+/// The page for inspectors, and how a measurement is met there.
+fn inspectors(manifest: &Manifest) -> Markup {
+    let (Some(partner), Some(inspector)) = (manifest.partners.first(), manifest.inspectors.first()) else {
+        return html! {};
+    };
+    let branch = inspector.branches.first().map_or("", String::as_str);
+    let send = format!(
+        "export PARTNER_BASE_URL={}\nexport PARTNER_KEY_ID={}\nexport PARTNER_SECRET={}\n\
+         curl --silent --remote-name $PARTNER_BASE_URL/docs/kits/python/partner.py\n\
+         python3 partner.py POST /api/v1/partner/test-line/measurements '{}'",
+        manifest.base_url,
+        partner.key_id,
+        partner.secret,
+        serde_json::json!({
+            "branch_code": branch,
+            "plate": PLATE,
+            "measurements": { "BRAKE_FRONT_LEFT": 2.85, "BRAKE_FRONT_RIGHT": 1.62, "SUSP_FRONT_LEFT": 71, "SUSP_FRONT_RIGHT": 48, "SLIP_FRONT": -6.1 },
+        }),
+    );
+    html! {
+        section {
+            h2 #inspectors { "Inspectors" }
+            p {
+                "Inspectors write reports at " a href=(manifest.inspectors_url) { (manifest.inspectors_url) }
+                ", on the listener that the public never reaches. Sign in with a token:"
+            }
+            @for inspector in &manifest.inspectors {
+                dl.facts {
+                    div { dt { (inspector.name) } dd { (inspector.about) } }
+                    div { dt { "Token" } dd { code { (inspector.token) } } }
+                    div { dt { "Branches" } dd { code { (inspector.branches.join(" ")) } } }
+                }
+            }
+            p { "A measurement for a plate without a report waits:" }
+            pre tabindex="0" role="group" aria-label="A measurement that waits" { code { (send) } }
+            p { "Open a report for " code { (PLATE) } " at " code { (branch) } " as " (inspector.name) ": it is offered, and one click writes it into the form." }
+        }
+    }
+}
 
 /// A request to copy, in two languages.
 fn request(manifest: &Manifest, partner: &Partner) -> Markup {
@@ -201,6 +245,7 @@ fn shown(value: &Value) -> Markup {
 mod tests {
     use super::*;
     use crate::generate::{SEED, dataset};
+    use crate::inspectors::Inspector;
 
     /// SVC-9
     #[test]
@@ -215,7 +260,14 @@ mod tests {
             branches: None,
             rate_limit: 60,
         };
-        let manifest = Manifest::new(&dataset(SEED), "http://127.0.0.1:8080", vec![partner]);
+        let inspector = Inspector {
+            name: "Ayşe".to_owned(),
+            about: "She works.".to_owned(),
+            token: "insp_T".to_owned(),
+            organization: "kuzey-yildizi".to_owned(),
+            branches: vec!["IST-KADIKOY".to_owned()],
+        };
+        let manifest = Manifest::new(&dataset(SEED), "http://127.0.0.1:8080", vec![partner], vec![inspector]);
         let page = page(&manifest);
         assert_eq!(page.keep, Keep::Never);
         let html = std::str::from_utf8(&page.body).expect("text");
@@ -223,7 +275,13 @@ mod tests {
             panic!("an object");
         };
         let texts = examples.values().filter_map(Value::as_str);
-        for shown in texts.chain(["vip_test_A", "S&lt;3", "60 requests a minute", "http://127.0.0.1:8080"]) {
+        for shown in texts.chain([
+            "vip_test_A",
+            "S&lt;3",
+            "insp_T",
+            "60 requests a minute",
+            "http://127.0.0.1:8080",
+        ]) {
             assert!(html.contains(shown), "{shown}: {html}");
         }
         for fixture in &manifest.fixtures {

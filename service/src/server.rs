@@ -35,8 +35,17 @@ const LAST_ENTRIES: Duration = Duration::from_secs(1);
 /// Opens the object storage, given the public URL under which its links are served.
 pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
 
-/// Makes the pages that are served beside the API, given the public URL.
-pub type MakePages = Box<dyn FnOnce(&str) -> Pages + Send>;
+/// Where a server is, once it is bound.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// The address under which partners reach it.
+    pub public_url: String,
+    /// Where the internal listener is, if there is one.
+    pub internal: Option<SocketAddr>,
+}
+
+/// Makes the pages that are served beside the API, given where they will be.
+pub type MakePages = Box<dyn FnOnce(&Addresses) -> Pages + Send>;
 
 /// Makes what answers on the internal listener beside `/live`, `/ready` and `/metrics`, given what its requests work with.
 pub type MakeElsewhere = Box<dyn FnOnce(Elsewhere) -> observability::Elsewhere + Send>;
@@ -239,7 +248,10 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         environment: parts.environment,
         cursor_key: parts.master_key.derive(purpose::CURSORS),
         spec_json,
-        pages: (parts.pages)(&public_url),
+        pages: (parts.pages)(&Addresses {
+            public_url: public_url.clone(),
+            internal: internal.as_ref().map(Listener::address),
+        }),
         front_door,
         traces: traces.clone(),
     };

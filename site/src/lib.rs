@@ -1,21 +1,6 @@
 //! The published contract as a site, built into the program: `build.rs` has `site-builder` make it from the document, the
 //! contract, the kits, the changelog and the snapshots. Nothing of what makes it is linked.
 
-/// A file of the site.
-#[derive(Clone, Copy, Debug)]
-pub struct File {
-    /// From the site's folder, such as `signing.html`.
-    pub path: &'static str,
-    /// For `Content-Type`.
-    pub content_type: &'static str,
-    /// Whether its name changes with its content, so that it may be kept for ever.
-    pub immutable: bool,
-    /// Its content.
-    pub bytes: &'static [u8],
-    /// The same, compressed.
-    pub gzip: &'static [u8],
-}
-
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::program::Deployment;
 
 /// Commands that change the small world, with KEY for its key; each is undone by what it says.
-const UNDONE: [&str; 23] = [
+const UNDONE: [&str; 24] = [
     "partner-api partner disable Acme",
     "partner-api grant remove Acme izmir",
     "partner-api grant add Acme izmir --only --branch IZM-01",
@@ -26,6 +26,7 @@ const UNDONE: [&str; 23] = [
     "partner-api organization set izmir --pii-mode none --name Izmir",
     "partner-api branch set izmir IZM-02 --name 'Konak 2' --city Ankara --district '' --active false",
     "partner-api branch set izmir IZM-02 --address 'Mithatpaşa Cad. No: 8' --telephone '0232 555 01 09'",
+    "partner-api inspector create 'Mehmet Demir' --branch izm-01 --branch Konak",
     "partner-api threshold set izmir SLIP_FRONT --good ..3",
     "partner-api threshold set izmir SLIP_REAR --good -1.5..1.5",
     "partner-api threshold remove izmir SLIP_FRONT",

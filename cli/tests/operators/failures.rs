@@ -75,6 +75,33 @@ async fn what_cannot_be_done_is_told_by_a_code_and_a_message_and_changes_nothing
             "has a branch `IZM-01` already",
         ),
         ("partner-api branch set izmir IZM-01", 2, "--name"),
+        ("partner-api inspector create Ali", 2, "--branch"),
+        (
+            "partner-api inspector create ' Ali' --branch IZM-01",
+            2,
+            "begins or ends with a space",
+        ),
+        (
+            "partner-api inspector create Ali --branch IZM-03",
+            3,
+            "did you mean `IZM-01` or `IZM-02`?",
+        ),
+        (
+            "partner-api inspector create Ali --branch Bornowa",
+            3,
+            "did you mean `Bornova`?",
+        ),
+        (
+            "partner-api inspector create 'ayşe yılmaz' --branch Konak",
+            4,
+            "there is an inspector `ayşe yılmaz` in `izmir` already",
+        ),
+        (
+            "partner-api inspector show 'Ayse Yilmaz'",
+            3,
+            "did you mean `Ayşe Yılmaz`?",
+        ),
+        ("partner-api inspector revoke nobody", 3, "partner-api inspector list"),
         (
             "partner-api threshold set izmir SLIP_FRONT --good 1,5..2",
             2,

@@ -6,6 +6,7 @@ mod doctor;
 mod export;
 mod failures;
 mod import;
+mod inspectors;
 mod keys;
 mod manual;
 mod program;

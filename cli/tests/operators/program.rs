@@ -117,6 +117,7 @@ impl Deployment {
             "partner-api grant add Acme izmir",
             "partner-api threshold set izmir SLIP_FRONT --good -7..7 --borderline -9.5..9.5",
             "partner-api range set izmir SLIP_REAR -15..15",
+            "partner-api inspector create 'Ayşe Yılmaz' --branch IZM-01",
         ] {
             let ran = self.shell(line);
             assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
@@ -136,6 +137,9 @@ SELECT jsonb_build_object(
   'organizations', (SELECT jsonb_agg(to_jsonb(o) - 'reports_changed_at' ORDER BY o.id) FROM organizations o),
   'branches', (SELECT jsonb_agg(b ORDER BY b.id) FROM branches b),
   'thresholds', (SELECT jsonb_agg(to_jsonb(t) - 'since' ORDER BY t.organization_id, t.point_code) FROM thresholds t),
+  'inspectors', (SELECT jsonb_agg(i ORDER BY i.id) FROM inspectors i WHERE i.revoked_at IS NULL),
+  'inspector_branches', (SELECT jsonb_agg(b ORDER BY b.inspector_id, b.branch_id)
+                         FROM inspector_branches b JOIN inspectors i ON i.id = b.inspector_id WHERE i.revoked_at IS NULL),
   'plausible_ranges', (SELECT jsonb_agg(r ORDER BY r.organization_id, r.point_code) FROM plausible_ranges r),
   'templates', (SELECT jsonb_agg(t ORDER BY t.id) FROM form_templates t),
   'points', (SELECT jsonb_agg(p ORDER BY p.id) FROM form_template_points p))::text";

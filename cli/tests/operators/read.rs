@@ -28,6 +28,10 @@ async fn every_list_is_a_table_for_people_and_one_document_for_scripts() {
     for (list, none) in [
         ("audit", "Nothing was changed.\n"),
         ("measurement", "There are no such measurements.\n"),
+        (
+            "inspector",
+            "There are no inspectors. Make one with: partner-api inspector create NAME --branch BRANCH (--all prints those that are revoked)\n",
+        ),
     ] {
         assert_eq!(deployment.run(&[list, "list"]).stdout, none);
         assert_eq!(deployment.run(&[list, "list", "--json"]).stdout, "[]\n");

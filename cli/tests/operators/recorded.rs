@@ -1,7 +1,7 @@
 //! The sessions of `docs/operating.md` and `docs/onboarding.md`, run as they stand there: each command's output is compared with
 //! what the page says. `RECORD=1` writes what the commands print into the page instead.
 //!
-//! What differs from run to run is of a few kinds: ids, key ids, secrets, times. Two outputs are equal if they are with each of
+//! What differs from run to run is of a few kinds: ids, key ids, secrets, tokens, times. Two outputs are equal if they are with each of
 //! these put aside. One that the page's output names stands for what the run printed in its place, also in later commands.
 
 use std::collections::HashMap;
@@ -27,11 +27,13 @@ const END: &str = "--end-of-command--";
 const KINDS: &str = r"(?x)
     (?P<key>vip_(?:test|live)_[A-Z2-7]{22})
   | (?P<secret>\b[A-Z2-7]{32}\b)
+  | (?P<token>insp_[0-9A-HJKMNP-TV-Z]{26})
+  | (?:insp_…[0-9A-HJKMNP-TV-Z]{4})
   | (?P<id>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)
   | (?P<check>\b[0-9a-f]{16}\b)
   | (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00))
   | (?:\b\d+(?:\.\d+)?\ ms\b)";
-const NAMED: [&str; 4] = ["key", "secret", "id", "check"];
+const NAMED: [&str; 5] = ["key", "secret", "token", "id", "check"];
 
 /// A page, in which commands are told apart from the rest.
 enum Part {

@@ -115,7 +115,7 @@ async fn pass(
     let Found { route, variables } = match found {
         Ok(found) => found,
         Err(error) => {
-            return page::answer(context, &head).ok_or(error);
+            return page::answer(context, &head).await.ok_or(error);
         }
     };
     let inspector = caller::admit(context, route.operation, &head.headers).await?;

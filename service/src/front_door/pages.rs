@@ -59,13 +59,14 @@ impl Pages {
     }
 
     fn is_folder_without_slash(&self, path: &str) -> bool {
-        FOLDER.strip_suffix('/') == Some(path) && self.0.contains_key(FOLDER)
+        !path.ends_with('/') && self.0.contains_key(&format!("{path}/"))
     }
 
     /// The answer to a request with these headers for what is at a path.
-    pub(super) fn answer(&self, path: &str, asked: &HeaderMap) -> Option<Response<Body>> {
+    #[must_use]
+    pub fn answer(&self, path: &str, asked: &HeaderMap) -> Option<Response<Body>> {
         let Some((page, tag)) = self.0.get(path) else {
-            return self.is_folder_without_slash(path).then(to_folder);
+            return self.is_folder_without_slash(path).then(|| to_folder(path));
         };
         let mut response = Response::new(Body::empty());
         let known = asked.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
@@ -102,12 +103,14 @@ impl Pages {
 }
 
 /// Its links are relative to it: by an address without a slash at its end they would lead elsewhere.
-fn to_folder() -> Response<Body> {
+fn to_folder(path: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
     // Relative, for a proxy may have put a path before ours.
-    let name = HeaderValue::from_static("docs/");
-    response.headers_mut().insert(header::LOCATION, name);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if let Ok(name) = HeaderValue::from_str(&format!("{name}/")) {
+        response.headers_mut().insert(header::LOCATION, name);
+    }
     response
 }
 

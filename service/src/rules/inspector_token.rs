@@ -78,7 +78,7 @@ mod tests {
     /// INS-1
     #[test]
     fn a_token_is_its_prefix_and_26_characters_of_which_none_looks_like_another() {
-        let counting: [u8; RANDOM_BYTES] = std::array::from_fn(|index| index as u8 * 11);
+        let counting: [u8; RANDOM_BYTES] = std::array::from_fn(|index| (index as u8).wrapping_mul(11));
         let token = InspectorToken::generate(&counting);
         assert_eq!(token.expose(), "insp_0BP1CQ2DR3ES4FT5GV6HW7JX8K");
         assert_eq!(token.hint(), "JX8K");

@@ -7,6 +7,7 @@
 
 mod code_samples;
 mod document;
+mod embed;
 mod errors;
 mod frame;
 mod guide;
@@ -28,6 +29,7 @@ use thiserror::Error;
 
 pub use code_samples::with_code_samples;
 pub use document::Document;
+pub use embed::embed;
 pub use frame::{Frame, Section};
 pub use kits::Kit;
 pub use markdown::Links;

@@ -1,0 +1,74 @@
+// A report's own texts, its mileage and what it costs.
+
+import { h } from "./dom.js";
+import { decide, fieldOf, fieldsReadBy, savedAt, typeField } from "./drafts.js";
+import { amount, money, readAmount, readNumber, readWhole, time, whole } from "./format.js";
+import { t, word } from "./i18n.js";
+import { saving } from "./form.js";
+import { isWritten } from "./rules.js";
+import { button, icon } from "./ui.js";
+
+const percent = (text) => {
+  const value = readNumber(text.replace("%", ""));
+  return value === null || value === undefined || value < 0 || value > 100 ? undefined : value.toFixed(2);
+};
+const text = (value) => value;
+const PAYMENTS = ["CASH", "CARD", "TRANSFER"];
+
+/** Each field: how it is read from the report, and what a text in it is to the service. */
+const FIELDS = {
+  summary: { read: (report) => report.summary, said: text },
+  recommendation: { read: (report) => report.recommendation, said: text },
+  mileage_km: { read: (report) => whole(report.mileage_km), said: readWhole },
+  base_price: { read: (report) => amount(report.pricing.base_price), said: readAmount },
+  discount_percent: { read: (report) => amount(report.pricing.discount_percent), said: percent },
+  discount_name: { read: (report) => report.pricing.discount_name, said: text },
+  payment_type: { read: (report) => report.pricing.payment_type, said: text },
+};
+
+fieldsReadBy((report, name) => FIELDS[name].read(report));
+
+export function detailsTab(report) {
+  const isLocked = !isWritten(report);
+  const { pricing } = report;
+  return h("div", { class: "details", key: "details" },
+    h("section", null,
+      h("h3", null, t("details.texts")),
+      one(report, "summary", isLocked, (attributes) => h("textarea", { rows: 5, maxlength: 4000, ...attributes })),
+      one(report, "recommendation", isLocked, (attributes) => h("textarea", { rows: 3, maxlength: 4000, ...attributes })),
+      one(report, "mileage_km", isLocked, (attributes) => h("input", { inputmode: "numeric", maxlength: 12, ...attributes }))),
+    h("section", null,
+      h("h3", null, t("details.pricing")),
+      h("p", { class: "package" }, pricing.package_name),
+      h("div", { class: "fields" },
+        one(report, "base_price", isLocked, (attributes) => h("input", { inputmode: "decimal", maxlength: 16, ...attributes })),
+        one(report, "discount_percent", isLocked, (attributes) => h("input", { inputmode: "decimal", maxlength: 8, ...attributes })),
+        one(report, "discount_name", isLocked, (attributes) => h("input", { maxlength: 120, ...attributes })),
+        one(report, "payment_type", isLocked, ({ oninput, ...attributes }) => h("select", { onchange: oninput, ...attributes }, payments(pricing).map((value) => h("option", { value, key: value }, word("payment", value)))))),
+      h("p", { class: "total" }, t("details.total"), h("b", null, money(pricing.final_price, pricing.currency)))));
+}
+
+const payments = ({ payment_type: now }) => (PAYMENTS.includes(now) ? PAYMENTS : [now, ...PAYMENTS].filter(Boolean));
+
+function one(report, name, isLocked, control) {
+  const { read, said } = FIELDS[name];
+  const there = read(report);
+  const draft = fieldOf(report.id, name, there);
+  const id = `field-${name}`;
+  const isWrong = draft.fault === "number";
+  const at = savedAt(report.id, name);
+  const attributes = {
+    id, value: draft.value, disabled: isLocked, autocomplete: "off", "aria-describedby": `${id}-state`, "aria-invalid": isWrong ? "true" : null,
+    oninput: (event) => typeField(report.id, name, event.target.value, there, said(event.target.value)),
+  };
+  return h("div", { class: "field", key: id },
+    h("label", { for: id }, t(`details.${name}`)),
+    control(attributes),
+    h("p", { class: "state", id: `${id}-state` },
+      isWrong ? h("span", { class: "fault" }, icon("bad"), t("form.badNumber")) :
+      draft.fault === "changed_meanwhile" ? null :
+      draft.state ? saving(draft) : at && [icon("check"), t("saving.saved", { time: time(at) })]),
+    draft.fault === "changed_meanwhile" && h("div", { class: "note fair", role: "alert" }, icon("fair"),
+      h("div", null, h("p", null, t("details.meanwhile")), h("blockquote", null, there || "—"),
+        h("div", { class: "actions" }, button(t("details.ours"), () => decide(report.id, name, true, there)), button(t("details.theirs"), () => decide(report.id, name, false, there), { kind: "quiet" })))));
+}

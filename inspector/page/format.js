@@ -1,0 +1,83 @@
+// Numbers, times and money, as people of the page's language write them.
+
+import { language } from "./i18n.js";
+
+const locale = () => (language() === "tr" ? "tr-TR" : "en-GB");
+
+/** A number with the decimals it has, at most three. */
+export const number = (value) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 3 }).format(value);
+
+const UNITS = { percent: "%", "%": "%" };
+
+/** A unit as it is written behind a number. */
+export const unit = (name) => UNITS[name] ?? name ?? "";
+
+/** A number and its unit; Turkish puts the percent sign first. */
+export function quantity(value, name) {
+  if (value === null || value === undefined) return "—";
+  const shown = unit(name);
+  if (shown === "%") return language() === "tr" ? `%${number(value)}` : `${number(value)}%`;
+  return shown ? `${number(value)} ${shown}` : number(value);
+}
+
+/** An amount, which the API writes as a text of two decimals. */
+export function money(amount, currency) {
+  try {
+    return new Intl.NumberFormat(locale(), { style: "currency", currency }).format(Number(amount));
+  } catch {
+    return `${amount} ${currency}`;
+  }
+}
+
+/** An amount for a field: `4500.00` as `4.500,00` or `4,500.00`. */
+export const amount = (text) => new Intl.NumberFormat(locale(), { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(Number(text));
+
+/** A whole number for a field. */
+export const whole = (value) => new Intl.NumberFormat(locale()).format(value);
+
+const DAY = 86_400;
+
+/** How long ago, in words. */
+export function ago(at, now = Date.now()) {
+  const seconds = Math.round((new Date(at).getTime() - now) / 1000);
+  const spans = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
+  const size = Math.abs(seconds);
+  if (size < 45) return spans.format(0, "second");
+  if (size < 3_600) return spans.format(Math.round(seconds / 60) || -1, "minute");
+  if (size < DAY) return spans.format(Math.round(seconds / 3_600), "hour");
+  return spans.format(Math.round(seconds / DAY), "day");
+}
+
+/** The time of day, with the date unless it is today's. */
+export function time(at, now = Date.now()) {
+  const moment = new Date(at);
+  const isToday = moment.toDateString() === new Date(now).toDateString();
+  const options = isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
+  return new Intl.DateTimeFormat(locale(), options).format(moment);
+}
+
+/**
+ * The number that a text means, with a comma or a point before its decimals; `null` for an empty text, `undefined` for what is
+ * none.
+ */
+export function readNumber(text) {
+  const compact = text.replace(/\s/g, "");
+  if (compact === "") return null;
+  const last = Math.max(compact.lastIndexOf(","), compact.lastIndexOf("."));
+  const plain = [...compact].filter((character, index) => !/[.,]/.test(character) || index === last).join("").replace(",", ".");
+  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(plain) ? Number(plain) : undefined;
+}
+
+/** The same for money: three digits behind the only mark are thousands, for nobody writes a price so otherwise. */
+export function readAmount(text) {
+  const compact = text.replace(/[\s₺]/g, "");
+  const value = readNumber(/^\d{1,3}([.,]\d{3})+$/.test(compact) ? compact.replace(/[.,]/g, "") : compact);
+  return value === null || value === undefined || value < 0 ? value === null ? null : undefined : value.toFixed(2);
+}
+
+/** The same for a whole number. */
+export function readWhole(text) {
+  const digits = text.replace(/[\s.,]/g, "");
+  if (digits === "") return null;
+  return /^\d+$/.test(digits) ? Number(digits) : undefined;
+}

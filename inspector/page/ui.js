@@ -1,0 +1,98 @@
+// What several views are made of.
+
+import { h } from "./dom.js";
+import { ago, time } from "./format.js";
+import { t, word } from "./i18n.js";
+import { severity } from "./rules.js";
+
+/** Strokes in a square of 24. */
+const ICONS = {
+  good: ["M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z", "M8 12.5l2.7 2.7L16 9.5"],
+  fair: ["M12 3.5 22 20.5H2z", "M12 10v4.5", "M12 17.4v.2"],
+  bad: ["M8 2.5h8L21.5 8v8L16 21.5H8L2.5 16V8z", "M9 9l6 6", "M15 9l-6 6"],
+  none: ["M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z", "M8 12h8"],
+  device: ["M3 14h18v6H3z", "M6 14V8a6 6 0 0 1 12 0v6", "M12 8l3 3", "M7 17h.2", "M11 17h6"],
+  plus: ["M12 5v14", "M5 12h14"],
+  back: ["M15 5l-7 7 7 7"],
+  next: ["M9 5l7 7-7 7"],
+  clock: ["M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z", "M12 7v5l3.5 2"],
+  open: ["M5 13a10 10 0 0 1 14 0", "M8.5 16.5a5 5 0 0 1 7 0", "M12 20h.01", "M2 9.5a15 15 0 0 1 20 0"],
+  lost: ["M5 13a10 10 0 0 1 4-2.4", "M15 10.6a10 10 0 0 1 4 2.4", "M8.5 16.5a5 5 0 0 1 7 0", "M12 20h.01", "M3 3l18 18"],
+  photo: ["M3 8h4l2-3h6l2 3h4v12H3z", "M12 17.5a3.8 3.8 0 1 0 0-7.6 3.8 3.8 0 0 0 0 7.6z"],
+  hidden: ["M3 3l18 18", "M10.6 6.2A9.5 9.5 0 0 1 12 6c5 0 8.5 4 9.6 6a15 15 0 0 1-2.6 3.3", "M6.6 7.6A15 15 0 0 0 2.4 12c1.1 2 4.6 6 9.6 6a9.4 9.4 0 0 0 4.2-1", "M9.9 9.9a3 3 0 0 0 4.2 4.2"],
+  check: ["M5 12.5l4.5 4.5L19 7.5"],
+  close: ["M6 6l12 12", "M18 6L6 18"],
+  copy: ["M9 9h11v11H9z", "M5 15H4V4h11v1"],
+  up: ["M12 19V6", "M6 11l6-6 6 6"],
+  key: ["M14.5 14a5 5 0 1 0-4.6-3L3 18v3h3v-2h2v-2h2l1.2-1.2a5 5 0 0 0 3.3-1.8z", "M15.5 8.5h.01"],
+};
+
+export const icon = (name) => h("svg", { class: `icon ${name}`, viewBox: "0 0 24 24", "aria-hidden": "true" }, ICONS[name].map((d) => h("path", { d })));
+
+/** A point's status: colour, sign and word. */
+export function status(code) {
+  const kind = code ? severity(code) : "none";
+  return h("span", { class: `status ${kind}` }, icon(kind), code ? word("status", code) : t("status.none"));
+}
+
+/** A report's status. */
+export const stage = (code) => h("span", { class: `stage ${code.toLowerCase()}` }, word("stage", code));
+
+/** A plate as it is on the car. */
+export const plate = (text) => h("span", { class: "plate" }, h("span", { class: "country", "aria-hidden": "true" }, "TR"), spaced(text));
+
+/** `34ABC123` as `34 ABC 123`. */
+export function spaced(text) {
+  const [, place, letters, digits] = /^(\d{2})\s*([A-Z]{1,3})\s*(\d{2,5})$/.exec(text) ?? [];
+  return place ? `${place} ${letters} ${digits}` : text;
+}
+
+/** When, and how long ago. */
+export const when = (at) => h("time", { datetime: at, title: time(at) }, ago(at));
+
+/** A button; `kind` is `primary`, `quiet` or `danger`. */
+export function button(text, onclick, { kind = "", sign = null, ...attributes } = {}) {
+  return h("button", { type: "button", class: kind, onclick, ...attributes }, sign && icon(sign), h("span", null, text));
+}
+
+/** Something that a person should know, at its place. */
+export const note = (kind, ...children) => h("p", { class: `note ${kind}` }, icon(kind === "info" ? "clock" : kind), h("span", null, children));
+
+/** A field with its name, and what is wrong with it. */
+export function field(id, label, control, { fault = null, hint = null } = {}) {
+  const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(" ") || null;
+  Object.assign(control.attributes, { id, "aria-describedby": described, "aria-invalid": fault ? "true" : null });
+  return h("div", { class: "field", key: id },
+    h("label", { for: id }, label), control,
+    hint && h("p", { class: "hint", id: `${id}-hint` }, hint),
+    fault && h("p", { class: "fault", id: `${id}-fault` }, icon("bad"), fault));
+}
+
+/** A question over the page. Escape leaves it. */
+export function dialog(id, title, close, ...children) {
+  return h("dialog", {
+    key: id, "aria-labelledby": `${id}-title`,
+    onmount: (node) => node.showModal(),
+    oncancel: (event) => { event.preventDefault(); close?.(); },
+  }, h("h2", { id: `${id}-title` }, title), children);
+}
+
+/** Makes what will be found by this selector the focused element, once the page is shown. */
+export function focusSoon(selector) {
+  requestAnimationFrame(() => document.querySelector(selector)?.focus());
+}
+
+/** Says something to who does not see the page. */
+export function announce(text) {
+  const region = document.getElementById("told");
+  // The same text again is told again.
+  region.textContent = "";
+  requestAnimationFrame(() => { region.textContent = text; });
+}
+
+/** What a request that failed comes to, in words. */
+export function failure(error) {
+  if (error?.code === undefined) return t("failed.unreachable");
+  const known = word("failed", error.code);
+  return known === error.code ? t("failed.internal_error", { id: error.requestId ?? "—" }) : known.replace("{id}", error.requestId ?? "—");
+}
