@@ -48,6 +48,9 @@ impl Cluster {
         fs::create_dir_all(&folder).unwrap();
         // As root, PostgreSQL runs as another user, who must be able to enter.
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let temporary = folder.join("tmp");
+        fs::create_dir_all(&temporary).unwrap();
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o1777)).unwrap();
         // Nothing here is worth a flush.
         let options = Options {
             durable: false,
@@ -78,6 +81,11 @@ impl Cluster {
     /// For [`URL_VARIABLE`].
     pub fn url(&self) -> String {
         self.postgres.as_ref().unwrap().url_of("postgres")
+    }
+
+    /// A folder for what tests keep for a while, which goes with the cluster: for `TMPDIR`.
+    pub fn temporary(&self) -> PathBuf {
+        self.folder.join("tmp")
     }
 
     /// Stops the cluster and removes it.

@@ -40,6 +40,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     command
         .args(arguments)
         .env(URL_VARIABLE, cluster.url())
+        // The stores and the clusters that tests make for themselves are where theirs is: in memory, if there is enough of it.
+        .env("TMPDIR", cluster.temporary())
         .kill_on_drop(true);
     if whole_suite {
         command.env(snapshot_log::VARIABLE, log.path());
