@@ -1164,6 +1164,9 @@ place of the request is wrong it begins with its name.
         ///Its score; null until it is published.
         #[serde(skip_serializing_if = "::std::option::Option::is_none")]
         pub overall_score: ::std::option::Option<i32>,
+        ///SHA-256 of the bytes of its PDF that is served, in hexadecimal; null until it is drawn, a moment after it is published.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub pdf_sha256: ::std::option::Option<ReportDataPdfSha256>,
         ///Its photos, in order.
         pub photos: ::std::vec::Vec<Photo>,
         ///The plate under which it was opened.
@@ -1195,6 +1198,62 @@ place of the request is wrong it begins with its name.
     impl ReportData {
         pub fn builder() -> builder::ReportData {
             Default::default()
+        }
+    }
+    ///SHA-256 of the bytes of its PDF that is served, in hexadecimal; null until it is drawn, a moment after it is published.
+    #[derive(::serde::Serialize, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+    #[serde(transparent)]
+    pub struct ReportDataPdfSha256(::std::string::String);
+    impl ::std::ops::Deref for ReportDataPdfSha256 {
+        type Target = ::std::string::String;
+        fn deref(&self) -> &::std::string::String {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<ReportDataPdfSha256> for ::std::string::String {
+        fn from(value: ReportDataPdfSha256) -> Self {
+            value.0
+        }
+    }
+    impl ::std::str::FromStr for ReportDataPdfSha256 {
+        type Err = self::error::ConversionError;
+        fn from_str(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            static PATTERN: ::std::sync::LazyLock<::regress::Regex> = ::std::sync::LazyLock::new(||
+            { ::regress::Regex::new("^[0-9a-f]{64}$").unwrap() });
+            if PATTERN.find(value).is_none() {
+                return Err("doesn't match pattern \"^[0-9a-f]{64}$\"".into());
+            }
+            Ok(Self(value.to_string()))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for ReportDataPdfSha256 {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: &str,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<::std::string::String> for ReportDataPdfSha256 {
+        type Error = self::error::ConversionError;
+        fn try_from(
+            value: ::std::string::String,
+        ) -> ::std::result::Result<Self, self::error::ConversionError> {
+            value.parse()
+        }
+    }
+    impl<'de> ::serde::Deserialize<'de> for ReportDataPdfSha256 {
+        fn deserialize<D>(deserializer: D) -> ::std::result::Result<Self, D::Error>
+        where
+            D: ::serde::Deserializer<'de>,
+        {
+            ::std::string::String::deserialize(deserializer)?
+                .parse()
+                .map_err(|e: self::error::ConversionError| {
+                    <D::Error as ::serde::de::Error>::custom(e.to_string())
+                })
         }
     }
     ///Any status of a report.
@@ -3927,6 +3986,10 @@ place of the request is wrong it begins with its name.
                 ::std::option::Option<i32>,
                 ::std::string::String,
             >,
+            pdf_sha256: ::std::result::Result<
+                ::std::option::Option<super::ReportDataPdfSha256>,
+                ::std::string::String,
+            >,
             photos: ::std::result::Result<
                 ::std::vec::Vec<super::Photo>,
                 ::std::string::String,
@@ -3975,6 +4038,7 @@ place of the request is wrong it begins with its name.
                     may_become: Err("no value supplied for may_become".to_string()),
                     mileage_km: Err("no value supplied for mileage_km".to_string()),
                     overall_score: Ok(Default::default()),
+                    pdf_sha256: Ok(Default::default()),
                     photos: Err("no value supplied for photos".to_string()),
                     plate: Err("no value supplied for plate".to_string()),
                     pricing: Err("no value supplied for pricing".to_string()),
@@ -4075,6 +4139,20 @@ place of the request is wrong it begins with its name.
                     .try_into()
                     .map_err(|e| {
                         format!("error converting supplied value for overall_score: {e}")
+                    });
+                self
+            }
+            pub fn pdf_sha256<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<
+                    ::std::option::Option<super::ReportDataPdfSha256>,
+                >,
+                T::Error: ::std::fmt::Display,
+            {
+                self.pdf_sha256 = value
+                    .try_into()
+                    .map_err(|e| {
+                        format!("error converting supplied value for pdf_sha256: {e}")
                     });
                 self
             }
@@ -4252,6 +4330,7 @@ place of the request is wrong it begins with its name.
                     may_become: value.may_become?,
                     mileage_km: value.mileage_km?,
                     overall_score: value.overall_score?,
+                    pdf_sha256: value.pdf_sha256?,
                     photos: value.photos?,
                     plate: value.plate?,
                     pricing: value.pricing?,
@@ -4278,6 +4357,7 @@ place of the request is wrong it begins with its name.
                     may_become: Ok(value.may_become),
                     mileage_km: Ok(value.mileage_km),
                     overall_score: Ok(value.overall_score),
+                    pdf_sha256: Ok(value.pdf_sha256),
                     photos: Ok(value.photos),
                     plate: Ok(value.plate),
                     pricing: Ok(value.pricing),
