@@ -16,6 +16,7 @@ mod partners;
 mod progress;
 pub mod random;
 mod run;
+pub mod scenarios;
 mod stored;
 mod welcome;
 

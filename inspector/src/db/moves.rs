@@ -32,11 +32,11 @@ WHERE f.inspection_id = $1";
     /// Sets the report's status.
     MOVE = "UPDATE inspections SET status = $2, version = version + 1 WHERE id = $1";
 
-    /// Publishes the report `$1` with its score (`$2`); a public page's name (`$3`) and a time are given once. That its PDF is
-    /// wanted is a trigger's.
+    /// Publishes the report `$1` with its score (`$2`); a public page's name (`$3`) and a time are given once, and whoever publishes it (`$4`)
+    /// answers for it. That its PDF is wanted is a trigger's.
     PUBLISH = "\
 UPDATE inspections SET status = 'PUBLISHED', version = version + 1, overall_score = $2, public_slug = coalesce(public_slug, $3),
-    published_at = coalesce(published_at, now())
+    published_at = coalesce(published_at, now()), inspector_name = $4
 WHERE id = $1";
 
     /// The mileage that was read is the vehicle's since, if it is more.
@@ -89,7 +89,7 @@ pub async fn move_to(
             .map(|row| row.try_get(0))
             .collect();
         let score = score::score(severities?.iter().map(String::as_str));
-        execute(transaction, PUBLISH, &[&report.id, &score, &slug()]).await?;
+        execute(transaction, PUBLISH, &[&report.id, &score, &slug(), &inspector.name()]).await?;
         execute(transaction, MILEAGE, &[&report.id]).await?;
     } else {
         execute(transaction, MOVE, &[&report.id, &to]).await?;

@@ -24,9 +24,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     /// Makes a draft: its number is the branch's code, the year, and a running number.
     MAKE = "\
 INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name,
-                         package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km)
+                         package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km,
+                         inspector_name)
 SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || lpad(nextval('report_numbers')::text, 6, '0'),
-       b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8
+       b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8, $9
 FROM branches b WHERE b.id = $2";
 
     /// Makes the forms of the organisation's templates, as far as the report `$1` has none.
@@ -111,7 +112,8 @@ pub async fn open(
         }
     };
     let id = Uuid::now_v7();
-    let parameters: [&(dyn ToSql + Sync); 8] = [
+    let by = inspector.name();
+    let parameters: [&(dyn ToSql + Sync); 9] = [
         &id,
         &opening.branch_id,
         &vehicle_id,
@@ -120,6 +122,7 @@ pub async fn open(
         &opening.base_price,
         &vin,
         &opening.mileage_km,
+        &by,
     ];
     execute(transaction, MAKE, &parameters).await?;
     execute(transaction, MAKE_FORMS, &[&id]).await?;

@@ -32,8 +32,9 @@ statement! {
 SELECT i.id, ", version!(), " AS version, i.report_number, i.status, i.branch_id, i.plate, i.snapshot_mileage_km, i.summary,
        i.recommendation, i.package_name, i.base_price, i.discount_percent, i.discount_name, i.final_price, i.payment_type,
        i.currency, i.overall_score, i.public_slug, i.created_at, i.published_at,
-       v.plate AS vehicle_plate, i.snapshot_vin, v.brand, v.model, v.year, v.factory_power_hp
+       v.plate AS vehicle_plate, i.snapshot_vin, v.brand, v.model, v.year, v.factory_power_hp, d.sha256 AS pdf_sha256
 FROM inspections i JOIN vehicles v ON v.id = i.vehicle_id
+LEFT JOIN published_pdfs d ON d.object_key = i.pdf_object_key AND i.status = 'PUBLISHED'
 WHERE i.id = $1 AND i.branch_id = ANY ($2::uuid[])");
 
     /// A row for each point of each template of the report's (`$1`) organisation, answered or not.
@@ -90,6 +91,8 @@ pub struct Report {
     pub overall_score: i32,
     /// The name of its public page.
     pub public_slug: Option<String>,
+    /// SHA-256 of its PDF.
+    pub pdf_sha256: Option<Vec<u8>>,
     /// When it was opened.
     pub created_at: DateTime<Utc>,
     /// When it was published first.
@@ -275,6 +278,7 @@ pub async fn find(client: &Connection, inspector: &Inspector, id: Uuid) -> Resul
         },
         overall_score: head.try_get("overall_score")?,
         public_slug: head.try_get("public_slug")?,
+        pdf_sha256: head.try_get("pdf_sha256")?,
         created_at: head.try_get("created_at")?,
         published_at: head.try_get("published_at")?,
         vehicle: Vehicle {

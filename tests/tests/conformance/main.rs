@@ -42,6 +42,7 @@ mod inspectors {
     mod move_report;
     mod open_report;
     mod order_photos;
+    mod publishing;
     mod sign_in;
     mod sign_out;
     mod update_report;

@@ -41,6 +41,7 @@ const OF_NOBODY: &[&str] = &[
     "/data/forms/*/template_code",
     "/data/id",
     "/data/may_become/*",
+    "/data/pdf_sha256",
     "/data/photos/*/id",
     "/data/photos/*/kind",
     "/data/photos/*/point_code",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use codegen_runtime::ExactNumber;
+use data_encoding::HEXLOWER;
 use partner_api::db::connection::Connection;
 use partner_api::db::measurements::{self, Waiting};
 use partner_api::rules::threshold;
@@ -79,6 +80,7 @@ pub(in crate::endpoints) async fn whole(
             transitions: report.transitions.iter().map(transition).collect(),
             overall_score: is_published.then_some(report.overall_score),
             public_slug: report.public_slug.clone(),
+            pdf_sha256: report.pdf_sha256.as_deref().map(|digest| HEXLOWER.encode(digest)),
             created_at: report.created_at,
             published_at: report.published_at,
         },

@@ -1,0 +1,60 @@
+//! From a device's measurement to the published report: what a partner downloads is what was published.
+
+use lopdf::Document;
+use partner_api::publishing::{Turn, Worker};
+use partner_api_tests::fixture::inspections::{DRAFT, OLD_DRAFT};
+use partner_api_tests::{ALPHA, AYSE, Service};
+use serde_json::json;
+
+/// INS-6, MEA-13, REP-8
+#[tokio::test]
+async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_served_byte_for_byte() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let package = json!({
+        "branch_code": "IZMIR-01", "plate": "35OLD209", "device_serial": "BT3000-77812",
+        "measurements": { "BRAKE_FRONT_LEFT": 2.85, "BRAKE_FRONT_RIGHT": 2.11 }
+    });
+    let sent = service.measure(&ALPHA, package.to_string()).await;
+    let measurement = sent.json()["data"]["measurement_id"].as_str().unwrap().to_owned();
+    let apply = format!("/inspector/v1/reports/{OLD_DRAFT}/measurements/{measurement}");
+    let applied = desk.act(&service, "PUT", &apply).await;
+    applied.assert_status(200);
+    let body = json!({ "version": applied.json()["data"]["version"], "to": "PUBLISHED" });
+    let status = format!("/inspector/v1/reports/{OLD_DRAFT}/status");
+    let published = desk.write(&service, "PUT", &status, body).await;
+    published.assert_status(200);
+    assert_eq!(
+        published.json()["data"]["pdf_sha256"],
+        json!(null),
+        "nobody has drawn it yet"
+    );
+
+    let worker = Worker::new(service.pool().clone(), service.context().storage.clone(), 1);
+    let drawn = Turn::Rendered {
+        report: OLD_DRAFT.parse().unwrap(),
+        is_asked: false,
+    };
+    assert_eq!(worker.turn().await.unwrap(), drawn);
+    let report = desk.report(&service, OLD_DRAFT).await;
+    let pdf = service
+        .get(&ALPHA, &format!("/api/v1/partner/inspections/{OLD_DRAFT}/pdf"))
+        .await;
+    pdf.assert_status(200);
+    let digest = "SELECT encode(sha256($1), 'hex')";
+    let served: String = service.db.query_one(digest, &[&&pdf.body[..]]).await.unwrap().get(0);
+    assert_eq!(report["pdf_sha256"], json!(served));
+
+    let document = Document::load_mem(&pdf.body).unwrap();
+    let pages: Vec<u32> = document.get_pages().into_keys().collect();
+    let text = document.extract_text(&pages).unwrap();
+    let text: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '\u{200b}')
+        .collect();
+    for shown in ["2,85", "2,11"] {
+        assert!(text.contains(shown), "no {shown} in {text}");
+    }
+    // The other reports are as they were.
+    assert_eq!(desk.report(&service, DRAFT).await["status"], "DRAFT");
+}
