@@ -116,8 +116,9 @@ pub trait Api {
     ) -> Result<UpdateReportResponse, ApiError>;
     /// Fill points of a form
     ///
-    /// Writes the answers that are sent, and leaves the form's other answers. An answer that replaces another one keeps it in the
-    /// history. A point whose value a device wrote may be corrected; who wrote it then is the inspector.
+    /// Writes the answers that are sent, and leaves the form's other answers; what is left out of an answer stays as it was. An answer
+    /// that replaces another one keeps it in the history. A point whose value a device wrote may be corrected: who wrote it then is
+    /// the inspector. A note alone leaves who wrote the value, and when.
     #[endpoint{method = PUT,
     path = "/inspector/v1/reports/{id}/forms/{templateCode}",
     operation_id = "fill_form",

@@ -520,6 +520,10 @@ impl JsonSchema for VehicleData {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(remote = "Self")]
 pub struct OpenReport {
+    /// The id that the report is to have, made by the client; sent again with the same id, nothing is opened twice.
+    #[serde(deserialize_with = "open_report_reading::id")]
+    #[serde(default)]
+    pub id: Option<uuid::Uuid>,
     /// A branch of the inspector's.
     pub branch_id: uuid::Uuid,
     /// The plate, however it is written.
@@ -541,6 +545,9 @@ pub struct OpenReport {
 codegen_runtime::read_object!(OpenReport);
 mod open_report_reading {
     use super::*;
+    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<uuid::Uuid>, D::Error> {
+        body::optional(deserializer)
+    }
     pub(super) fn plate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
         body::string(
             deserializer,
@@ -585,7 +592,7 @@ impl JsonSchema for OpenReport {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         schema::register::<VehicleData>(generator);
         schema::embedded(
-            "{\"type\":\"object\",\"description\":\"A report to open.\",\"required\":[\"branch_id\",\"plate\",\"package_name\",\"base_price\",\"mileage_km\"],\"properties\":{\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"A branch of the inspector's.\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":20,\"description\":\"The plate, however it is written.\"},\"package_name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"description\":\"What was sold.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"Its price, in lira.\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":9999999,\"description\":\"What the odometer shows, in km.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"}}}",
+            "{\"type\":\"object\",\"description\":\"A report to open.\",\"required\":[\"branch_id\",\"plate\",\"package_name\",\"base_price\",\"mileage_km\"],\"properties\":{\"id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"The id that the report is to have, made by the client; sent again with the same id, nothing is opened twice.\"},\"branch_id\":{\"type\":\"string\",\"format\":\"uuid\",\"description\":\"A branch of the inspector's.\"},\"plate\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":20,\"description\":\"The plate, however it is written.\"},\"package_name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":120,\"description\":\"What was sold.\"},\"base_price\":{\"type\":\"string\",\"format\":\"decimal\",\"x-decimal-places\":2,\"description\":\"Its price, in lira.\"},\"mileage_km\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":9999999,\"description\":\"What the odometer shows, in km.\"},\"vehicle\":{\"$ref\":\"#/components/schemas/VehicleData\"}}}",
         )
     }
 }

@@ -724,6 +724,9 @@ place of the request is wrong it begins with its name.
         pub base_price: ::rust_decimal::Decimal,
         ///A branch of the inspector's.
         pub branch_id: ::uuid::Uuid,
+        ///The id that the report is to have, made by the client; sent again with the same id, nothing is opened twice.
+        #[serde(skip_serializing_if = "::std::option::Option::is_none")]
+        pub id: ::std::option::Option<::uuid::Uuid>,
         ///What the odometer shows, in km.
         pub mileage_km: i32,
         ///What was sold.
@@ -2968,6 +2971,10 @@ place of the request is wrong it begins with its name.
                 ::std::string::String,
             >,
             branch_id: ::std::result::Result<::uuid::Uuid, ::std::string::String>,
+            id: ::std::result::Result<
+                ::std::option::Option<::uuid::Uuid>,
+                ::std::string::String,
+            >,
             mileage_km: ::std::result::Result<i32, ::std::string::String>,
             package_name: ::std::result::Result<
                 super::OpenReportPackageName,
@@ -2984,6 +2991,7 @@ place of the request is wrong it begins with its name.
                 Self {
                     base_price: Err("no value supplied for base_price".to_string()),
                     branch_id: Err("no value supplied for branch_id".to_string()),
+                    id: Ok(Default::default()),
                     mileage_km: Err("no value supplied for mileage_km".to_string()),
                     package_name: Err("no value supplied for package_name".to_string()),
                     plate: Err("no value supplied for plate".to_string()),
@@ -3014,6 +3022,16 @@ place of the request is wrong it begins with its name.
                     .map_err(|e| {
                         format!("error converting supplied value for branch_id: {e}")
                     });
+                self
+            }
+            pub fn id<T>(mut self, value: T) -> Self
+            where
+                T: ::std::convert::TryInto<::std::option::Option<::uuid::Uuid>>,
+                T::Error: ::std::fmt::Display,
+            {
+                self.id = value
+                    .try_into()
+                    .map_err(|e| format!("error converting supplied value for id: {e}"));
                 self
             }
             pub fn mileage_km<T>(mut self, value: T) -> Self
@@ -3073,6 +3091,7 @@ place of the request is wrong it begins with its name.
                 Ok(Self {
                     base_price: value.base_price?,
                     branch_id: value.branch_id?,
+                    id: value.id?,
                     mileage_km: value.mileage_km?,
                     package_name: value.package_name?,
                     plate: value.plate?,
@@ -3085,6 +3104,7 @@ place of the request is wrong it begins with its name.
                 Self {
                     base_price: Ok(value.base_price),
                     branch_id: Ok(value.branch_id),
+                    id: Ok(value.id),
                     mileage_km: Ok(value.mileage_km),
                     package_name: Ok(value.package_name),
                     plate: Ok(value.plate),
@@ -5696,8 +5716,9 @@ let response = client.update_report()
     }
     /**Fill points of a form
 
-Writes the answers that are sent, and leaves the form's other answers. An answer that replaces another one keeps it in the
-history. A point whose value a device wrote may be corrected; who wrote it then is the inspector.
+Writes the answers that are sent, and leaves the form's other answers; what is left out of an answer stays as it was. An answer
+that replaces another one keeps it in the history. A point whose value a device wrote may be corrected: who wrote it then is
+the inspector. A note alone leaves who wrote the value, and when.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/forms/{templateCode}`
