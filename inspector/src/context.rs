@@ -6,6 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use partner_api::db::DbError;
 use partner_api::db::connection::Connection;
+use partner_api::deadline::Deadline;
 use partner_api::rules::cursor::CursorSealer;
 use partner_api::server::Elsewhere;
 use tokio::sync::Semaphore;
@@ -14,8 +15,14 @@ use crate::front_door::Caller;
 use crate::page::Policy;
 use crate::watch::Watch;
 
-/// Photos that are read and drawn small at the same time: each holds some tens of megabytes.
-const PHOTOS_AT_ONCE: usize = 4;
+/// Connections of the requests' pool that inspectors have at the same time: whatever strangers send here, partners have the rest.
+const CONNECTIONS: usize = 6;
+
+/// Photos whose bytes are on their way, ten megabytes each.
+const PHOTOS_UNDER_WAY: usize = 16;
+
+/// Photos that are drawn at the same time: each takes up to some two hundred megabytes.
+const PHOTOS_AT_ONCE: usize = 2;
 
 /// The state that requests share; cheap to clone.
 #[derive(Clone)]
@@ -25,6 +32,9 @@ struct Shared {
     service: partner_api::context::Context,
     pool: Pool,
     cursors: CursorSealer,
+    /// What this room may take of the pool that it shares with partners' requests.
+    share: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
     photos: Arc<Semaphore>,
     watch: Watch,
     body_timeout: Duration,
@@ -41,6 +51,8 @@ impl Context {
         } = elsewhere;
         Context(Arc::new(Shared {
             cursors: CursorSealer::new(&context.cursor_key),
+            share: Arc::new(Semaphore::new(CONNECTIONS)),
+            bodies: Arc::new(Semaphore::new(PHOTOS_UNDER_WAY)),
             photos: Arc::new(Semaphore::new(PHOTOS_AT_ONCE)),
             watch: Watch::new(pool.clone()),
             body_timeout,
@@ -55,12 +67,12 @@ impl Context {
     /// # Errors
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
-        Connection::take_by(&self.0.pool, caller.deadline()).await
+        self.connection(caller.deadline()).await
     }
 
-    /// A connection before anybody is known to call.
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.0.pool
+    /// A connection of this room's share.
+    pub(crate) async fn connection(&self, deadline: Deadline) -> Result<Connection, DbError> {
+        Connection::take_of_share(&self.0.pool, &self.0.share, deadline).await
     }
 
     /// The service's own state: storage, instruments, the log.
@@ -78,8 +90,13 @@ impl Context {
         self.0.body_timeout
     }
 
-    /// Places for photos in memory.
-    pub fn photos(&self) -> &Arc<Semaphore> {
+    /// Places for photos on their way.
+    pub(crate) fn bodies(&self) -> &Arc<Semaphore> {
+        &self.0.bodies
+    }
+
+    /// Places for photos that are drawn.
+    pub(crate) fn photos(&self) -> &Arc<Semaphore> {
         &self.0.photos
     }
 

@@ -155,6 +155,10 @@ impl From<HttpError> for ApiError {
 impl From<DbError> for ApiError {
     fn from(error: DbError) -> Self {
         let reason = Reason::from(&error);
+        // A text with U+0000, which JSON can hold and the database cannot.
+        if error.refusal().is_some_and(|code| code.code() == "22021") {
+            return Self::member("", "a text has the character U+0000; leave it out");
+        }
         if error.is_unavailable() {
             tracing::warn!(%error, "the database is unavailable: see that it runs, takes connections and holds no long locks");
             return Self::unavailable(reason);

@@ -5,7 +5,6 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use image::codecs::jpeg::JpegEncoder;
-use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use thiserror::Error;
 
@@ -61,22 +60,32 @@ pub fn read(bytes: &[u8]) -> Result<Picture, PhotoError> {
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
         return Err(PhotoError::TooLarge(width, height));
     }
+    if decoder.total_bytes() > MOST_BYTES {
+        return Err(PhotoError::TooLarge(width, height));
+    }
     let orientation = decoder.orientation().map_err(broken)?;
-    let mut image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    image.apply_orientation(orientation);
+    let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    // Made small first: what follows takes a fraction of the memory.
+    let mut whole = DynamicImage::from(shrunk(image, WHOLE).into_rgb8());
+    whole.apply_orientation(orientation);
+    let small = shrunk(whole.clone(), SMALL);
     Ok(Picture {
-        whole: jpeg(&image, WHOLE, 88).map_err(broken)?,
-        small: jpeg(&image, SMALL, 80).map_err(broken)?,
+        whole: jpeg(&whole, 88).map_err(broken)?,
+        small: jpeg(&small, 80).map_err(broken)?,
     })
 }
 
-fn jpeg(image: &DynamicImage, most: u32, quality: u8) -> Result<Bytes, ImageError> {
-    let resized = match image.width().max(image.height()) > most {
-        true => image.resize(most, most, FilterType::Triangle),
-        false => image.clone(),
-    };
+/// The picture with a longer side of so many pixels at most.
+fn shrunk(image: DynamicImage, most: u32) -> DynamicImage {
+    match image.width().max(image.height()) > most {
+        true => image.thumbnail(most, most),
+        false => image,
+    }
+}
+
+fn jpeg(image: &DynamicImage, quality: u8) -> Result<Bytes, ImageError> {
     let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(&resized.to_rgb8())?;
+    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(image)?;
     Ok(bytes.into())
 }
 

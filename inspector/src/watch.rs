@@ -107,9 +107,11 @@ impl Watch {
                     // Too far behind: the stream ends, and whoever comes again reads anew.
                     Err(_) => return,
                 },
-                _ = beat.tick() => match self.is_good(&inspector).await {
-                    Ok(true) => Bytes::from_static(b": still here\n\n"),
-                    Ok(false) => {
+                _ = beat.tick() => match self.branches(&inspector).await {
+                    Ok(Some(now)) if now == branches => Bytes::from_static(b": still here\n\n"),
+                    // Of other branches now: whoever comes again is told of those.
+                    Ok(Some(_)) => return,
+                    Ok(None) => {
                         let _ = events.try_send(event("signed_out", "{}"));
                         return;
                     }
@@ -124,9 +126,9 @@ impl Watch {
         }
     }
 
-    async fn is_good(&self, inspector: &Inspector) -> Result<bool, DbError> {
+    async fn branches(&self, inspector: &Inspector) -> Result<Option<Vec<Uuid>>, DbError> {
         let client = Connection::take(&self.0.pool, ASKING).await?;
-        sessions::is_good(&client, &inspector.cookie().digest()).await
+        sessions::branches(&client, &inspector.cookie().digest()).await
     }
 
     /// Has these branches looked at until what it returns is dropped.

@@ -386,9 +386,15 @@ UPDATE inspections SET updated_at = coalesce(published_at, created_at)
     + CASE WHEN status IN ('ARCHIVED', 'CANCELLED') THEN interval '10 days' ELSE interval '0' END;
 UPDATE organizations SET reports_changed_at = created_at;";
 
+/// The world's limits hold from its beginning; it is inserted by the schema of earlier versions too, which had no time for them.
+const LIMITS_HOLD: &str = "ALTER TABLE thresholds ALTER COLUMN since SET DEFAULT '2026-01-05T08:00:00Z'";
+const LIMITS_HOLD_FROM_NOW: &str = "ALTER TABLE thresholds ALTER COLUMN since SET DEFAULT clock_timestamp()";
+
 /// Fills a migrated database.
 pub async fn fill(client: &Client) {
+    client.batch_execute(LIMITS_HOLD).await.unwrap();
     client.batch_execute(WORLD).await.unwrap();
+    client.batch_execute(LIMITS_HOLD_FROM_NOW).await.unwrap();
     client.batch_execute(CHANGES).await.unwrap();
     name_pdfs(client).await;
     let master_key = master_key();

@@ -9,11 +9,12 @@ use super::report::version;
 
 statement! {
     /// The reports at the branches `$1` that are being worked on, of the last thirty days, and what changes with each change of
-    /// them: the version, the status, and which measurements wait.
+    /// them: the version, the status, and which measurements wait, as far as they are among the newest hundred.
     STATE = concat!("\
 SELECT i.id, i.branch_id, concat_ws(' ', ", version!(), ", i.status,
-    (SELECT string_agg(m.id::text, ' ' ORDER BY m.id) FROM measurements m
-     WHERE m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'PENDING')) AS state
+    (SELECT concat_ws(' ', count(*), max(w.received_at)) FROM (
+        SELECT m.received_at FROM measurements m WHERE m.branch_id = i.branch_id AND m.plate = i.plate AND m.status = 'PENDING'
+        ORDER BY m.received_at DESC LIMIT 100) AS w)) AS state
 FROM inspections i
 WHERE i.branch_id = ANY ($1::uuid[]) AND i.status IN ('DRAFT', 'IN_REVIEW', 'REVISION_REQUESTED', 'CANCEL_REQUESTED')
   AND i.created_at > now() - interval '30 days'");

@@ -12,7 +12,7 @@ use super::{execute, rows};
 use crate::front_door::Inspector;
 use crate::rules::moves::Status;
 
-/// What a public page is named by: no vowels but `a`, `e`, `i`, nothing that looks like something else.
+/// What a public page is named by: nothing that looks like something else.
 const SLUG: &[u8] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 /// Characters of a slug: 60 bits, which nobody guesses.
@@ -38,11 +38,6 @@ WHERE f.inspection_id = $1";
 UPDATE inspections SET status = 'PUBLISHED', version = version + 1, overall_score = $2, public_slug = coalesce(public_slug, $3),
     published_at = coalesce(published_at, now()), inspector_name = $4
 WHERE id = $1";
-
-    /// The mileage that was read is the vehicle's since, if it is more.
-    MILEAGE = "\
-UPDATE vehicles v SET mileage_km = i.snapshot_mileage_km FROM inspections i
-WHERE i.id = $1 AND v.id = i.vehicle_id AND v.mileage_km < i.snapshot_mileage_km";
 }
 
 /// Notes a move, with who and when.
@@ -90,7 +85,6 @@ pub async fn move_to(
             .collect();
         let score = score::score(severities?.iter().map(String::as_str));
         execute(transaction, PUBLISH, &[&report.id, &score, &slug(), &inspector.name()]).await?;
-        execute(transaction, MILEAGE, &[&report.id]).await?;
     } else {
         execute(transaction, MOVE, &[&report.id, &to]).await?;
     }

@@ -13,8 +13,11 @@ use crate::front_door::Inspector;
 use crate::rules::moves::Status;
 
 statement! {
-    /// The vehicle of a plate (`$1`), the one that was made last.
-    VEHICLE = "SELECT id, vin FROM vehicles WHERE plate = $1 ORDER BY id DESC LIMIT 1";
+    /// The vehicle of a plate (`$1`) as the organisation `$2` has inspected it, the one that it did last. What others know of a
+    /// plate is theirs.
+    VEHICLE = "\
+SELECT v.id, v.vin FROM vehicles v JOIN inspections i ON i.vehicle_id = v.id AND i.organization_id = $2
+WHERE v.plate = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT 1";
 
     /// Makes a vehicle.
     MAKE_VEHICLE = "\
@@ -26,9 +29,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_id, status, plate, package_name,
                          package_base_price, base_price, final_price, payment_type, snapshot_vin, snapshot_mileage_km,
                          inspector_name)
-SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || lpad(nextval('report_numbers')::text, 6, '0'),
+SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || lpad(n.number, greatest(6, length(n.number)), '0'),
        b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8, $9
-FROM branches b WHERE b.id = $2";
+FROM branches b CROSS JOIN (SELECT nextval('report_numbers')::text AS number) AS n WHERE b.id = $2
+ON CONFLICT (report_number) DO NOTHING";
 
     /// Makes the forms of the organisation's templates, as far as the report `$1` has none.
     MAKE_FORMS = "\
@@ -37,9 +41,14 @@ SELECT gen_random_uuid(), i.id, t.id FROM inspections i JOIN form_templates t ON
 WHERE i.id = $1 ON CONFLICT DO NOTHING";
 }
 
+/// Numbers in a row that may be taken.
+const NUMBERS_TAKEN: u32 = 100;
+
 /// A report to open.
 #[derive(Clone, Debug)]
 pub struct Opening {
+    /// The id that it will have.
+    pub id: Uuid,
     /// A branch of the inspector's.
     pub branch_id: Uuid,
     /// The plate.
@@ -87,11 +96,17 @@ pub async fn open(
     opening: &Opening,
 ) -> Result<Option<Uuid>, DbError> {
     let plate = opening.plate.as_str();
-    let known = row(transaction, VEHICLE, &[&plate]).await?;
-    let (vehicle_id, vin): (Uuid, String) = match (known, &opening.vehicle) {
-        (Some(known), _) => (known.try_get("id")?, known.try_get("vin")?),
+    let known = row(transaction, VEHICLE, &[&plate, &inspector.organization_id()]).await?;
+    let known: Option<(Uuid, String)> = match known {
+        Some(known) => Some((known.try_get("id")?, known.try_get("vin")?)),
+        None => None,
+    };
+    let (vehicle_id, vin) = match (known, &opening.vehicle) {
+        (Some(known), None) => known,
+        // A plate may have been given to another car.
+        (Some(known), Some(sent)) if known.1 == sent.vin => known,
         (None, None) => return Ok(None),
-        (None, Some(vehicle)) => {
+        (_, Some(vehicle)) => {
             let id = Uuid::now_v7();
             let parameters: [&(dyn ToSql + Sync); 12] = [
                 &id,
@@ -111,7 +126,7 @@ pub async fn open(
             (id, vehicle.vin.clone())
         }
     };
-    let id = Uuid::now_v7();
+    let id = opening.id;
     let by = inspector.name();
     let parameters: [&(dyn ToSql + Sync); 9] = [
         &id,
@@ -124,7 +139,17 @@ pub async fn open(
         &opening.mileage_km,
         &by,
     ];
-    execute(transaction, MAKE, &parameters).await?;
+    // A number that somebody else has brought along is passed by.
+    let mut numbers = 0;
+    while execute(transaction, MAKE, &parameters).await? == 0 {
+        numbers += 1;
+        if numbers == NUMBERS_TAKEN {
+            return Err(DbError::Data {
+                table: "inspections",
+                detail: format!("{NUMBERS_TAKEN} report numbers in a row are taken"),
+            });
+        }
+    }
     execute(transaction, MAKE_FORMS, &[&id]).await?;
     moves::note(transaction, inspector, id, None, Status::Draft, None).await?;
     Ok(Some(id))

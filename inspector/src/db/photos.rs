@@ -1,6 +1,7 @@
 //! Photos of a report that is written.
 
 use partner_api::db::DbError;
+use partner_api::db::connection::Connection;
 use partner_api::db::transaction::Transaction;
 use partner_api::statement;
 use tokio_postgres::types::ToSql;
@@ -24,6 +25,9 @@ SELECT (SELECT count(*) FROM photos WHERE inspection_id = $1) AS photos,
     ADD = "\
 INSERT INTO photos (id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key, mime_type, size_bytes)
 SELECT $1, $2, coalesce((SELECT max(position) FROM photos WHERE inspection_id = $2), 0) + 1, $3, $4, $5, $6, $7, 'image/jpeg', $8";
+
+    /// Whether any report has the photo `$1`.
+    IS_THERE = "SELECT EXISTS (SELECT FROM photos WHERE id = $1)";
 
     /// The ids of the report's photos.
     IDS = "SELECT id FROM photos WHERE inspection_id = $1";
@@ -94,6 +98,14 @@ pub async fn add(
     execute(transaction, ADD, &parameters).await?;
     execute(transaction, CHANGED, &[&report.id]).await?;
     Ok(Ok(()))
+}
+
+/// Whether any report has a photo.
+///
+/// # Errors
+/// What the database says.
+pub async fn is_there(client: &Connection, photo: Uuid) -> Result<bool, DbError> {
+    Ok(client.query_one(IS_THERE, &[&photo]).await?.try_get(0)?)
 }
 
 /// Puts a locked report's photos into an order; false unless each is named, and no other.

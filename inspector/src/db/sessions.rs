@@ -33,12 +33,13 @@ LEFT JOIN (inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.is
        ON ib.inspector_id = session.inspector_id
 ORDER BY b.code, b.id";
 
-    /// Whether the session of a cookie's digest is good, which keeps it alive no longer.
-    IS_GOOD = "\
-SELECT EXISTS (
-    SELECT FROM inspector_sessions s JOIN inspectors i ON i.id = s.inspector_id
-    WHERE s.cookie_hash = $1 AND i.revoked_at IS NULL AND s.created_at > now() - interval '12 hours'
-      AND s.seen_at > now() - interval '30 minutes')";
+    /// The active branches of the session of a cookie's digest, while it is good, which keeps it alive no longer.
+    BRANCHES = "\
+SELECT ARRAY(SELECT b.id FROM inspector_branches ib JOIN branches b ON b.id = ib.branch_id AND b.is_active
+             WHERE ib.inspector_id = s.inspector_id ORDER BY b.code, b.id) AS branches
+FROM inspector_sessions s JOIN inspectors i ON i.id = s.inspector_id
+WHERE s.cookie_hash = $1 AND i.revoked_at IS NULL AND s.created_at > now() - interval '12 hours'
+  AND s.seen_at > now() - interval '30 minutes'";
 
     /// Ends a session.
     END = "DELETE FROM inspector_sessions WHERE cookie_hash = $1";
@@ -104,13 +105,14 @@ pub async fn find(client: &Connection, cookie_digest: &[u8; 32]) -> Result<Optio
     }))
 }
 
-/// Whether the session of a cookie is good; asking does not keep it alive.
+/// The active branches of the session of a cookie, in the order of [`find`]; `None` where it is not good. Asking does not keep it
+/// alive.
 ///
 /// # Errors
 /// What the database says.
-pub async fn is_good(client: &Connection, cookie_digest: &[u8; 32]) -> Result<bool, DbError> {
-    let row = client.query_one(IS_GOOD, &[&cookie_digest.as_slice()]).await?;
-    Ok(row.try_get(0)?)
+pub async fn branches(client: &Connection, cookie_digest: &[u8; 32]) -> Result<Option<Vec<Uuid>>, DbError> {
+    let row = client.query_opt(BRANCHES, &[&cookie_digest.as_slice()]).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
 /// Ends a session.

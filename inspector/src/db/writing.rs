@@ -40,21 +40,24 @@ UPDATE inspections SET version = version + 1, summary = coalesce($2, summary), r
 WHERE id = $1";
 
     /// The points of the template with the code `$2` of the report's (`$1`) organisation, with bounds and ranges where devices
-    /// write into it, and the vehicle's registered power.
+    /// write into it, the vehicle's registered power, and what is there.
     POINTS = "\
 SELECT t.id AS template_id, t.is_test_line, v.factory_power_hp, p.id, p.code, h.point_code IS NOT NULL AS has_bounds, h.good_min,
-       h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum
+       h.good_max, h.borderline_min, h.borderline_max, r.minimum, r.maximum, a.point_id IS NOT NULL AS is_answered,
+       a.numeric_value
 FROM inspections i
 JOIN vehicles v ON v.id = i.vehicle_id
 JOIN form_templates t ON t.organization_id = i.organization_id AND t.code = $2
 JOIN form_template_points p ON p.template_id = t.id
 LEFT JOIN thresholds h ON t.is_test_line AND h.organization_id = i.organization_id AND h.point_code = p.code
 LEFT JOIN plausible_ranges r ON t.is_test_line AND r.organization_id = i.organization_id AND r.point_code = p.code
+LEFT JOIN inspection_forms f ON f.inspection_id = i.id AND f.template_id = t.id
+LEFT JOIN inspection_form_answers a ON a.inspection_form_id = f.id AND a.point_id = p.id
 WHERE i.id = $1";
 
     /// Writes answers (`$6` points, `$7` codes, `$8` labels, `$9` severities, `$10` numbers, `$11` notes or null) of `$5` into a
     /// form (`$1` its id if it is new, `$2` the report, `$3` the template, `$4` its general note or null), and keeps those that
-    /// they replace.
+    /// they replace. What is null is left as it was; a status and a number that stay keep who wrote them, and when.
     WRITE = "\
 WITH form AS (
     INSERT INTO inspection_forms AS f (id, inspection_id, template_id, general_note)
@@ -74,13 +77,29 @@ WITH form AS (
 )
 INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, numeric_value, note,
                                      written_by, written_at)
-SELECT form.id, answer.point_id, answer.status_code, answer.status_label, answer.severity, answer.numeric_value,
-       coalesce(answer.note, old.note, ''), $5, now()
+SELECT form.id, answer.point_id, coalesce(answer.status_code, old.status_code), coalesce(answer.status_label, old.status_label),
+       coalesce(answer.severity, old.severity), coalesce(answer.numeric_value, old.numeric_value),
+       coalesce(answer.note, old.note, ''),
+       CASE WHEN stays.yes THEN old.written_by ELSE $5 END, CASE WHEN stays.yes THEN old.written_at ELSE now() END
 FROM form CROSS JOIN answer LEFT JOIN old ON old.point_id = answer.point_id
+CROSS JOIN LATERAL (
+    SELECT old.point_id IS NOT NULL AND coalesce(answer.status_code = old.status_code, true)
+       AND coalesce(answer.numeric_value = old.numeric_value, answer.numeric_value IS NULL) AS yes) AS stays
 ON CONFLICT (inspection_form_id, point_id) DO UPDATE
 SET status_code = excluded.status_code, status_label = excluded.status_label, severity = excluded.severity,
     numeric_value = excluded.numeric_value, note = excluded.note, written_by = excluded.written_by,
     written_at = excluded.written_at";
+
+    /// Takes the answer at the point `$3` out of the form of the report `$1` and the template `$2`, and keeps it.
+    REMOVE = "\
+WITH gone AS (
+    DELETE FROM inspection_form_answers a USING inspection_forms f
+    WHERE f.inspection_id = $1 AND f.template_id = $2 AND a.inspection_form_id = f.id AND a.point_id = $3
+    RETURNING a.*
+)
+INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, status_code, status_label, severity,
+                                            numeric_value, note, written_by, written_at)
+SELECT inspection_form_id, point_id, status_code, status_label, severity, numeric_value, note, written_by, written_at FROM gone";
 
     /// Notes that the report `$1` was changed.
     pub(super) CHANGED = "UPDATE inspections SET version = version + 1 WHERE id = $1";
@@ -175,12 +194,12 @@ pub async fn update(transaction: &Transaction<'_>, report: &Locked, update: &Upd
     Ok(())
 }
 
-/// An answer to write.
+/// An answer to write; what is not said stays as it was.
 #[derive(Clone, Debug)]
 pub struct ToWrite {
     /// The point's code.
     pub point_code: String,
-    /// Its status; none: what the thresholds give the number.
+    /// Its status; none: what the thresholds give the number, else what it was.
     pub status: Option<Word>,
     /// Its number.
     pub number: Option<Decimal>,
@@ -240,6 +259,9 @@ pub async fn fill(
         &columns.notes,
     ];
     execute(transaction, WRITE, &parameters).await?;
+    if let Some(ratio) = template.ratio_without_ground(answers, &written) {
+        execute(transaction, REMOVE, &[&report.id, &template.id, &ratio]).await?;
+    }
     execute(transaction, CHANGED, &[&report.id]).await?;
     Ok(())
 }
@@ -247,9 +269,9 @@ pub async fn fill(
 #[derive(Default)]
 struct Columns<'a> {
     points: Vec<Uuid>,
-    codes: Vec<&'a str>,
-    labels: Vec<&'a str>,
-    severities: Vec<&'a str>,
+    codes: Vec<Option<&'static str>>,
+    labels: Vec<Option<&'static str>>,
+    severities: Vec<Option<&'static str>>,
     numbers: Vec<Option<Decimal>>,
     notes: Vec<Option<&'a str>>,
 }
@@ -257,9 +279,9 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn push(&mut self, answer: &Judged<'a>) {
         self.points.push(answer.point);
-        self.codes.push(answer.word.code);
-        self.labels.push(answer.word.label);
-        self.severities.push(answer.word.severity);
+        self.codes.push(answer.word.map(|word| word.code));
+        self.labels.push(answer.word.map(|word| word.label));
+        self.severities.push(answer.word.map(|word| word.severity));
         self.numbers.push(answer.number);
         self.notes.push(answer.note);
     }
@@ -278,12 +300,15 @@ struct TemplatePoint {
     code: String,
     bounds: Option<Bounds>,
     narrowed: Narrowed,
+    is_answered: bool,
+    /// The number that is there.
+    number: Option<Decimal>,
 }
 
-/// An answer whose status is settled.
+/// An answer whose status is settled; none: as it was.
 struct Judged<'a> {
     point: Uuid,
-    word: Word,
+    word: Option<Word>,
     number: Option<Decimal>,
     note: Option<&'a str>,
 }
@@ -310,6 +335,8 @@ impl Template {
                     minimum: row.try_get("minimum")?,
                     maximum: row.try_get("maximum")?,
                 },
+                is_answered: row.try_get("is_answered")?,
+                number: row.try_get("numeric_value")?,
             });
         }
         Ok(Some(template))
@@ -357,10 +384,11 @@ impl Template {
                 format!("{number} is outside of what is possible at {code}; see its unit"),
             ));
         }
-        let given = answer
-            .number
-            .and_then(|number| threshold::status(number, point.bounds.as_ref()));
+        let number = answer.number.or(point.number);
+        let given = number.and_then(|number| threshold::status(number, point.bounds.as_ref()));
         let word = match (given.map(Word::from), answer.status) {
+            // A note alone, or nothing at all.
+            (_, None) if answer.number.is_none() && point.is_answered => None,
             (Some(given), Some(sent)) if given != sent => {
                 let message = format!(
                     "the organization's thresholds give this number {}; leave the status out",
@@ -368,8 +396,8 @@ impl Template {
                 );
                 return Err(fault("status_code", message));
             }
-            (Some(given), _) => given,
-            (None, Some(sent)) => sent,
+            (Some(given), _) => Some(given),
+            (None, Some(sent)) => Some(sent),
             (None, None) => {
                 let message = "is needed: there is no number with thresholds that would give one".to_owned();
                 return Err(fault("status_code", message));
@@ -394,9 +422,19 @@ impl Template {
         let status = threshold::status(ratio, point.bounds.as_ref())?;
         plausible::is_plausible(dyno::RATIO, ratio, point.narrowed).then_some(Judged {
             point: point.id,
-            word: status.into(),
+            word: Some(status.into()),
             number: Some(ratio),
             note: None,
         })
+    }
+
+    /// The point of a ratio that stands beside a power which it does not follow from: one was typed in that has none.
+    fn ratio_without_ground(&self, answers: &[ToWrite], written: &[Judged<'_>]) -> Option<Uuid> {
+        let ratio = self
+            .point(dyno::RATIO)
+            .filter(|point| self.is_test_line && point.is_answered)?;
+        let is_power_new = |answer: &ToWrite| answer.point_code == dyno::MEASURED_HP && answer.number.is_some();
+        let is_written = written.iter().any(|answer| answer.point == ratio.id);
+        (answers.iter().any(is_power_new) && !is_written).then_some(ratio.id)
     }
 }

@@ -23,7 +23,7 @@ const STRANGERS_BYTES: usize = 4_096;
 /// Bytes of the largest photo.
 pub const PHOTO_BYTES: usize = 10_485_760;
 
-/// How long a photo waits for its place.
+/// How long a photo waits for its place in memory.
 const PLACE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Whether an operation's body is a photo.
@@ -31,12 +31,12 @@ fn is_photo(operation: &Operation) -> bool {
     operation.id == "add_photo"
 }
 
-/// A place in memory, for what is large.
+/// A place in memory, for what is large, until it has its answer.
 pub(super) async fn place(context: &Context, operation: &Operation) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
     if !is_photo(operation) {
         return Ok(None);
     }
-    let waiting = context.photos().clone().acquire_owned();
+    let waiting = context.bodies().clone().acquire_owned();
     match tokio::time::timeout(PLACE_WITHIN, waiting).await {
         Ok(Ok(place)) => Ok(Some(place)),
         _ => Err(ApiError::unavailable(Reason::AllBodies)),

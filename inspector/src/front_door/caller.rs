@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use chrono::{DateTime, Utc};
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use http::{HeaderMap, header};
-use partner_api::db::connection::Connection;
 use partner_api::deadline::Deadline;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
@@ -178,6 +177,14 @@ impl Caller {
         self.deadline
     }
 
+    /// The same caller, whose request has waited for something else than the database, and waits for that anew.
+    pub(crate) fn anew(&self) -> Self {
+        Caller {
+            deadline: Deadline::begin(),
+            ..self.clone()
+        }
+    }
+
     /// The client's address.
     pub(crate) fn address(&self) -> IpAddr {
         self.address
@@ -211,7 +218,7 @@ pub(super) async fn admit(
         return Ok(None);
     }
     let cookie = Cookie::of(headers).ok_or_else(ApiError::signed_out)?;
-    let client = Connection::take_by(context.pool(), Deadline::begin()).await?;
+    let client = context.connection(Deadline::begin()).await?;
     let session = sessions::find(&client, &cookie.digest()).await?;
     let inspector = Inspector::of(session.ok_or_else(ApiError::signed_out)?, cookie);
     if asks_for("CsrfToken") {

@@ -119,7 +119,6 @@ async fn pass(
         }
     };
     let inspector = caller::admit(context, route.operation, &head.headers).await?;
-    // Held from before the first byte to the answer: photos are large.
     let _place = body::place(context, route.operation).await?;
     let body = body::read(
         route.operation,
@@ -129,6 +128,11 @@ async fn pass(
         &mut seen.received_bytes,
     )
     .await?;
+    // The body may have taken so long that its session has ended meanwhile.
+    let inspector = match route.operation.has_body {
+        true => caller::admit(context, route.operation, &head.headers).await?,
+        false => inspector,
+    };
     let caller = Caller::new(inspector, Deadline::begin(), seen.address, &head.headers);
     let (query, refused_for) = arguments::query(route.operation.query_parameters, pairs(&head));
     if let (Some(faults), Some(reason), true) = (

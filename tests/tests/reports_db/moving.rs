@@ -30,6 +30,7 @@ const COLUMNS: &[(&str, &str, &str, bool)] = &[
     ("inspections", "overall_score", "overall_score + 1", true),
     ("inspections", "public_slug", "public_slug || 'x'", true),
     ("inspections", "pdf_object_key", "'reports/other.pdf'", false),
+    ("inspections", "version", "version + 1", false),
     (
         "inspections",
         "published_at",

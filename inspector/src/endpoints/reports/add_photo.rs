@@ -34,45 +34,57 @@ pub async fn handle(
 ) -> Result<AddPhotoResponse, ApiError> {
     // Nobody's photo is worked on for a report that it cannot go to.
     writable(context, caller, path.id).await?;
-    let Picture { whole, small } = drawn(raw).await?;
+    let Picture { whole, small } = drawn(context, raw).await?;
     let id = Uuid::now_v7();
-    let (key, small_key) = (
+    let keys = [
         format!("photos/{}/{id}.jpg", path.id),
         format!("photos/{}/{id}-s.jpg", path.id),
-    );
+    ];
     let size_bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
     let storage = &context.service().storage;
-    let stored = futures::join!(storage.put(&key, whole, JPEG), storage.put(&small_key, small, JPEG));
-    let added = match (stored.0, stored.1) {
-        (Ok(()), Ok(())) => {
-            let photo = NewPhoto {
-                id,
-                kind: word(query.kind),
-                point_code: query.point_code.as_deref(),
-                caption: query.caption.as_deref(),
-                object_key: &key,
-                thumb_object_key: &small_key,
-                size_bytes,
-            };
-            change(context, caller, path.id, async |transaction, _, report| {
-                being_written(report)?;
-                photos::add(transaction, report, &photo).await?.map_err(unadded)
-            })
-            .await
-        }
-        (Err(error), _) | (_, Err(error)) => Err(error.into()),
+    let stored = futures::join!(storage.put(&keys[0], whole, JPEG), storage.put(&keys[1], small, JPEG));
+    if let (Err(error), _) | (_, Err(error)) = stored {
+        forget(context, &keys).await;
+        return Err(error.into());
+    }
+    let photo = NewPhoto {
+        id,
+        kind: word(query.kind),
+        point_code: query.point_code.as_deref(),
+        caption: query.caption.as_deref(),
+        object_key: &keys[0],
+        thumb_object_key: &keys[1],
+        size_bytes,
     };
-    if let Err(error) = &added
-        // What may stand all the same must keep its picture.
-        && error.code != ErrorCode::ServiceUnavailable
-    {
-        for key in [&key, &small_key] {
-            if let Err(error) = storage.delete(key).await {
-                tracing::warn!(%error, "a photo that was not added is left in the storage");
-            }
-        }
+    // Drawing and storing are no waits for the database.
+    let caller = caller.anew();
+    let added = change(context, &caller, path.id, async |transaction, _, report| {
+        being_written(report)?;
+        photos::add(transaction, report, &photo).await?.map_err(unadded)
+    });
+    let added = added.await;
+    if added.is_err() && is_unknown(context, &caller, id).await {
+        forget(context, &keys).await;
     }
     Ok(AddPhotoResponse::Created(added?))
+}
+
+/// Whether no report has the photo, as far as the database says.
+async fn is_unknown(context: &Context, caller: &Caller, id: Uuid) -> bool {
+    let asked = async {
+        let client = context.db(&caller.anew()).await?;
+        photos::is_there(&client, id).await
+    };
+    matches!(asked.await, Ok(false))
+}
+
+/// Deletes what no report names.
+async fn forget(context: &Context, keys: &[String]) {
+    for key in keys {
+        if let Err(error) = context.service().storage.delete(key).await {
+            tracing::warn!(%error, "a photo that was not added is left in the storage");
+        }
+    }
 }
 
 async fn writable(context: &Context, caller: &Caller, id: Uuid) -> Result<(), ApiError> {
@@ -85,8 +97,14 @@ async fn writable(context: &Context, caller: &Caller, id: Uuid) -> Result<(), Ap
 }
 
 /// Reads and draws a picture on a thread of its own: it takes tenths of a second.
-async fn drawn(raw: Bytes) -> Result<Picture, ApiError> {
-    match tokio::task::spawn_blocking(move || photo::read(&raw)).await {
+async fn drawn(context: &Context, raw: Bytes) -> Result<Picture, ApiError> {
+    let place = context.photos().clone().acquire_owned().await;
+    // The place goes along: a thread at work is not ended by whoever waits for it.
+    let drawing = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        photo::read(&raw)
+    });
+    match drawing.await {
         Ok(Ok(picture)) => Ok(picture),
         Ok(Err(problem)) => Err(ApiError::new(ErrorCode::UnsupportedPhoto, problem.to_string())),
         Err(_) => {

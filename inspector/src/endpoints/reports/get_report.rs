@@ -44,10 +44,10 @@ pub(in crate::endpoints) async fn whole(
 ) -> Result<Report, ApiError> {
     let report = report::find(client, inspector, id).await?;
     let report = report.ok_or_else(ApiError::no_such_report)?;
-    // What is published takes none: it would wait in vain to be looked at.
-    let waiting = match report.status.is_writing() {
-        true => measurements::waiting(client, id).await?,
-        false => Vec::new(),
+    // In any status in which somebody may still look: what is not applied is to be ignored by somebody.
+    let waiting = match report.status {
+        Status::Archived | Status::Cancelled => Vec::new(),
+        _ => measurements::waiting(client, id).await?,
     };
     let today = report::numbers(&report);
     let waiting = waiting

@@ -9,8 +9,10 @@ pub mod open_report;
 pub mod order_photos;
 pub mod update_report;
 
+use codegen_runtime::Fault;
 use partner_api::db::transaction::Transaction;
 use partner_api::request_log::Reason;
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -39,6 +41,9 @@ pub(super) async fn change(
         work(&transaction, inspector, &report).await
     };
     end(&transaction, done.await).await?;
+    drop(client);
+    // What stands is read with time of its own: an answer that is missing would be taken for a change that is.
+    let client = context.db(&caller.anew()).await?;
     get_report::whole(context, &client, inspector, id).await
 }
 
@@ -86,6 +91,17 @@ pub(super) fn possible(report: &Locked) -> String {
             format!("it may become {}", next.join(" or "))
         }
     }
+}
+
+/// What is wrong with a price in lira.
+pub(super) fn price_fault(name: &str, price: Option<Decimal>) -> Option<Fault> {
+    outside(name, price, Decimal::from(1_000_000_000))
+}
+
+/// What is wrong with a number that has bounds.
+pub(super) fn outside(name: &str, value: Option<Decimal>, most: Decimal) -> Option<Fault> {
+    let value = value?;
+    (value < Decimal::ZERO || value > most).then(|| Fault::of_member(name, format!("must be between 0.00 and {most}")))
 }
 
 /// Why a link could not be made.

@@ -1,9 +1,9 @@
 //! `PATCH /inspector/v1/reports/{id}`: texts, mileage and pricing.
 
-use codegen_runtime::{Fault, Faults};
+use codegen_runtime::Faults;
 use rust_decimal::Decimal;
 
-use super::{being_written, change, of_version};
+use super::{being_written, change, of_version, outside, price_fault};
 use crate::context::Context;
 use crate::db::writing::{self, Update};
 use crate::error::ApiError;
@@ -23,7 +23,7 @@ pub async fn handle(
 ) -> Result<UpdateReportResponse, ApiError> {
     let version = body.version;
     let faults = [
-        outside("base_price", body.base_price, Decimal::from(1_000_000_000)),
+        price_fault("base_price", body.base_price),
         outside("discount_percent", body.discount_percent, Decimal::ONE_HUNDRED),
     ];
     if let Some(faults) = Faults::of(faults.into_iter().flatten()) {
@@ -44,9 +44,4 @@ pub async fn handle(
         Ok(writing::update(transaction, report, &update).await?)
     });
     Ok(UpdateReportResponse::Ok(report.await?))
-}
-
-fn outside(name: &str, value: Option<Decimal>, most: Decimal) -> Option<Fault> {
-    let value = value?;
-    (value < Decimal::ZERO || value > most).then(|| Fault::of_member(name, format!("must be between 0.00 and {most}")))
 }

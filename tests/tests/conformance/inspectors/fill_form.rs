@@ -141,3 +141,72 @@ async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
         0
     );
 }
+
+/// INS-7
+#[tokio::test]
+async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let package = r#"{"branch_code":"IZMIR-01","plate":"35OPN205","device_serial":"BT-1","measurements":{"BRAKE_FRONT_LEFT":3.10}}"#;
+    service.measure(&ALPHA, package).await.assert_status(201);
+    let target = target(inspections::DRAFT, "TEST_LINE");
+    for answer in [
+        json!({ "point_code": "BRAKE_FRONT_LEFT", "note": "Balata yeni." }),
+        json!({ "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 3.1 }),
+        json!({ "point_code": "BRAKE_FRONT_LEFT", "status_code": "GOOD" }),
+    ] {
+        let answer = desk
+            .write(&service, "PUT", &target, json!({ "answers": [answer] }))
+            .await;
+        answer.assert_status(200);
+        let point = point(&answer, "BRAKE_FRONT_LEFT");
+        assert_eq!(
+            [&point["written_by"], &point["note"], &point["status_code"]],
+            ["device BT-1", "Balata yeni.", "GOOD"]
+        );
+        assert_eq!(point["numeric_value"].to_string(), "3.10");
+    }
+    // There is nothing that a note could stand beside.
+    let alone = json!({ "answers": [{ "point_code": "HANDBRAKE_LEFT", "note": "?" }] });
+    let refused = desk.write(&service, "PUT", &target, alone).await;
+    refused.assert_refused(400, "invalid_request");
+}
+
+/// INS-7, MEA-9
+#[tokio::test]
+async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let target = target(inspections::DRAFT, "TEST_LINE");
+    let power = async |value: f64| {
+        let body = json!({ "answers": [{ "point_code": "DYNO_MEASURED_HP", "numeric_value": value }] });
+        desk.write(&service, "PUT", &target, body).await
+    };
+    assert_eq!(point(&power(153.0).await, "DYNO_RATIO")["numeric_value"], 90.0);
+    // Such a ratio cannot be.
+    let without = power(1200.0).await;
+    without.assert_status(200);
+    assert_eq!(
+        point(&without, "DYNO_RATIO").get("numeric_value"),
+        None,
+        "{}",
+        point(&without, "DYNO_RATIO")
+    );
+    assert_eq!(
+        service
+            .count("inspection_form_answer_history WHERE numeric_value = 90")
+            .await,
+        1
+    );
+}
+
+#[tokio::test]
+async fn a_text_that_the_database_cannot_hold_is_refused() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "GOOD", "note": "a\u{0}b" }] });
+    let refused = desk
+        .write(&service, "PUT", &target(inspections::DRAFT, "BODY"), body)
+        .await;
+    refused.assert_refused(400, "invalid_request");
+}

@@ -67,3 +67,47 @@ async fn what_is_no_cookie_of_a_session_signs_nobody_in() {
     let request = partner_api_tests::Request::get("/inspector/v1/session").header("cookie", &among);
     service.send(request).await.assert_status(200);
 }
+
+/// INS-3, INS-4
+#[tokio::test]
+async fn a_session_that_ends_while_a_body_is_under_way_writes_nothing() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let release = std::sync::Arc::new(tokio::sync::Notify::new());
+    let body = r#"{"answers":[{"point_code":"FRONT_HOOD","status_code":"GOOD"}]}"#;
+    let target = format!(
+        "/inspector/v1/reports/{}/forms/BODY",
+        partner_api_tests::fixture::inspections::DRAFT
+    );
+    let request = partner_api_tests::Request::post(&target, body)
+        .with_method("PUT")
+        .held_until(&release);
+    let answer = service.send(desk.sends(request));
+    let revoked = async {
+        // Its head has been looked at by then.
+        service
+            .within(std::time::Duration::from_secs(10), async || {
+                service.count("inspector_sessions WHERE seen_at > created_at").await == 1
+            })
+            .await;
+        service
+            .db
+            .batch_execute("UPDATE inspectors SET revoked_at = now()")
+            .await
+            .unwrap();
+        release.notify_one();
+    };
+    service
+        .db
+        .batch_execute("UPDATE inspector_sessions SET created_at = now() - interval '3 minutes', seen_at = now() - interval '3 minutes'")
+        .await
+        .unwrap();
+    let (answer, ()) = futures::join!(answer, revoked);
+    answer.assert_refused(401, "signed_out");
+    assert_eq!(
+        service
+            .count("inspection_form_answers WHERE written_by = 'Ayşe Demir'")
+            .await,
+        0
+    );
+}

@@ -96,3 +96,80 @@ async fn everything_that_is_wrong_with_a_report_is_said_at_once() {
         refused.message()
     );
 }
+
+/// INS-6
+#[tokio::test]
+async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_is_passed_by() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let year: String = service
+        .db
+        .query_one("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY')", &[])
+        .await
+        .unwrap()
+        .get(0);
+    let taken = format!("UPDATE inspections SET report_number = 'IZMIR-01-{year}-000001' WHERE plate = '35DUZ207'");
+    service.db.batch_execute(&taken).await.unwrap();
+    let mut body = report("35MSK201");
+    body["id"] = json!(uuid::Uuid::now_v7());
+    for _ in 0..2 {
+        let opened = desk.write(&service, "POST", OPEN, body.clone()).await;
+        opened.assert_status(201);
+        assert_eq!(opened.json()["data"]["id"], body["id"]);
+        assert_eq!(
+            opened.json()["data"]["report_number"],
+            format!("IZMIR-01-{year}-000002")
+        );
+    }
+    assert_eq!(
+        service
+            .count("inspections WHERE plate = '35MSK201' AND status = 'DRAFT'")
+            .await,
+        1
+    );
+    service
+        .db
+        .batch_execute("ALTER SEQUENCE report_numbers RESTART 1000000")
+        .await
+        .unwrap();
+    let later = desk.write(&service, "POST", OPEN, report("35MSK201")).await;
+    assert_eq!(
+        later.json()["data"]["report_number"],
+        format!("IZMIR-01-{year}-1000000")
+    );
+}
+
+/// INS-5
+#[tokio::test]
+async fn what_another_organisation_knows_of_a_plate_is_not_told() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let refused = desk.write(&service, "POST", OPEN, report("34FUL301")).await;
+    refused.assert_refused(400, "invalid_request");
+    assert_eq!(refused.json()["error"]["field"], "/vehicle");
+    // A plate that was given to another car brings that car.
+    let mut body = report("35MSK201");
+    body["vehicle"] = json!({
+        "vin": "WVWZZZAUZLW000888", "brand": "Seat", "model": "Leon", "year": 2022, "type": "HATCHBACK",
+        "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Gri"
+    });
+    let opened = desk.write(&service, "POST", OPEN, body).await;
+    assert_eq!(opened.json()["data"]["vehicle"]["vin"], "WVWZZZAUZLW000888");
+    assert_eq!(service.count("vehicles WHERE plate = '35MSK201'").await, 2);
+}
+
+#[tokio::test]
+async fn a_price_and_a_power_beyond_all_are_refused() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let mut body = report("35YNI778");
+    body["base_price"] = json!("10000000000.00");
+    body["vehicle"] = json!({
+        "vin": "WVWZZZAUZLW000778", "brand": "Seat", "model": "Leon", "year": 2022, "type": "HATCHBACK",
+        "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Gri", "factory_power_hp": "0.00"
+    });
+    let refused = desk.write(&service, "POST", OPEN, body).await;
+    refused
+        .assert_refused(400, "invalid_request")
+        .snapshot("a_price_and_a_power_have_bounds");
+}
