@@ -22,6 +22,7 @@ pub mod partner;
 pub mod purge;
 mod query;
 pub mod range;
+pub mod report;
 pub mod request;
 pub mod secrets;
 pub mod session;
@@ -92,6 +93,9 @@ pub enum Command {
     /// Measurements as devices sent them: list, show, raw
     #[command(after_help = measurement::EXAMPLES)]
     Measurement(Group<measurement::Command>),
+    /// Reports' PDFs as evidence: show, verify
+    #[command(after_help = report::EXAMPLES)]
+    Report(Group<report::Command>),
     /// Who changed what: list
     #[command(after_help = audit::EXAMPLES)]
     Audit(Group<audit::Command>),
@@ -129,6 +133,7 @@ impl Command {
             Self::Import(args) => import::run(&args).await,
             Self::Export(args) => export::run(&args).await,
             Self::Measurement(group) => with(&group.connect, async |session| group.command.run(session).await).await,
+            Self::Report(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Audit(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Secrets(group) => with(&group.connect, async |session| group.command.run(session).await).await,
             Self::Request(group) => {

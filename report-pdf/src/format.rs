@@ -6,6 +6,9 @@ use rust_decimal::{Decimal, RoundingStrategy};
 /// Turkey's offset from UTC: +3 h all year since 2016.
 const ISTANBUL_SECONDS: i32 = 3 * 3600;
 
+/// More than these no device of a workshop measures.
+const MOST_DECIMALS: u32 = 4;
+
 const MONTHS: [&str; 12] = [
     "Ocak", "Şubat", "Mart", "Nisan", "Mayıs", "Haziran", "Temmuz", "Ağustos", "Eylül", "Ekim", "Kasım", "Aralık",
 ];
@@ -44,13 +47,36 @@ pub(crate) fn percent(value: Decimal) -> String {
     format!("%{}", decimal(value.normalize()))
 }
 
-/// A measured value with its unit: `3,21 kN`, `%78`.
-pub(crate) fn quantity(value: Decimal, unit: Option<&str>) -> String {
+/// A measured value with its unit and so many decimals: `3,21 kN`, `%78,0`.
+pub(crate) fn quantity(value: Decimal, decimals: u32, unit: Option<&str>) -> String {
+    let number = fixed(value, decimals);
     match unit {
-        Some("percent" | "%") => format!("%{}", decimal(value)),
-        Some(unit) if !unit.is_empty() => format!("{}\u{a0}{unit}", decimal(value)),
-        _ => decimal(value),
+        Some("percent" | "%") => match number.strip_prefix('-') {
+            Some(number) => format!("-%{number}"),
+            None => format!("%{number}"),
+        },
+        Some(unit) if !unit.is_empty() => format!("{number}\u{a0}{unit}"),
+        _ => number,
     }
+}
+
+/// A number with so many decimals.
+pub(crate) fn fixed(value: Decimal, decimals: u32) -> String {
+    let mut value = value.round_dp_with_strategy(decimals, RoundingStrategy::MidpointAwayFromZero);
+    value.rescale(decimals);
+    decimal(value)
+}
+
+/// How many decimals values that stand together are written with: those that are usual for their unit, more where one of them
+/// has more, and never more than four.
+pub(crate) fn decimals(unit: Option<&str>, values: impl Iterator<Item = Decimal>) -> u32 {
+    let usual = match unit {
+        Some("kN") => 2,
+        Some("percent" | "%" | "m/km" | "HP") => 1,
+        _ => 0,
+    };
+    let most = values.map(|value| value.normalize().scale()).max().unwrap_or_default();
+    most.clamp(usual, usual.max(MOST_DECIMALS))
 }
 
 /// A mileage: `128.450 km`.
@@ -108,12 +134,25 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_decimals_and_percent_goes_first() {
-        assert_eq!(quantity(number("3.20"), Some("kN")), "3,20\u{a0}kN");
-        assert_eq!(quantity(number("-4.1"), Some("m/km")), "-4,1\u{a0}m/km");
-        assert_eq!(quantity(number("78"), Some("percent")), "%78");
-        assert_eq!(quantity(number("0.00"), None), "0,00");
+    fn values_have_the_decimals_that_are_asked_for_and_percent_goes_first() {
+        assert_eq!(quantity(number("3"), 2, Some("kN")), "3,00\u{a0}kN");
+        assert_eq!(quantity(number("-4.1"), 1, Some("m/km")), "-4,1\u{a0}m/km");
+        assert_eq!(quantity(number("78"), 1, Some("percent")), "%78,0");
+        assert_eq!(quantity(number("-78"), 0, Some("percent")), "-%78");
+        assert_eq!(quantity(number("0.005"), 2, None), "0,01");
         assert_eq!(percent(number("12.50")), "%12,5");
+    }
+
+    #[test]
+    fn values_that_stand_together_have_the_decimals_of_the_most_exact_of_them() {
+        let of = |unit, values: &[&str]| decimals(unit, values.iter().map(|text| number(text)));
+        assert_eq!(of(Some("kN"), &["3", "3.83"]), 2);
+        assert_eq!(of(Some("kN"), &["3", "3.8312"]), 4);
+        assert_eq!(of(Some("kN"), &["3.1234567"]), 4);
+        assert_eq!(of(Some("percent"), &["61.50", "44"]), 1);
+        assert_eq!(of(Some("µm"), &["120", "95"]), 0);
+        assert_eq!(of(Some("bar"), &["12.4", "13"]), 1);
+        assert_eq!(of(None, &[]), 0);
     }
 
     #[test]

@@ -107,11 +107,13 @@ pub(crate) fn category(code: &str) -> String {
     )
 }
 
-/// Place of a left/right pair on the test line, by the code without `_LEFT` or `_RIGHT`.
-pub(crate) fn pair(stem: &str) -> Option<&'static str> {
+/// What the two sides of the test line belong to, by the code without `_LEFT` or `_RIGHT`.
+pub(crate) fn axle(stem: &str) -> Option<&'static str> {
     Some(match stem {
-        "SUSP_FRONT" | "BRAKE_FRONT" => "Ön aks",
-        "SUSP_REAR" | "BRAKE_REAR" => "Arka aks",
+        "SUSP_FRONT" => "Ön süspansiyon",
+        "SUSP_REAR" => "Arka süspansiyon",
+        "BRAKE_FRONT" => "Ön fren",
+        "BRAKE_REAR" => "Arka fren",
         "HANDBRAKE" => "El freni",
         _ => return None,
     })

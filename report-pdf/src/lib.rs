@@ -1,4 +1,4 @@
-//! Renders a vehicle inspection report as the PDF that the customer gets: Turkish text, A4, tagged (PDF/UA-1),
+//! Renders a vehicle inspection report as the PDF that the customer gets: Turkish text, A4, tagged (PDF/UA-1, PDF/A-2a),
 //! with the fonts, the template and the logo inside the binary. Nothing is read from disk or network.
 //!
 //! Fill a [`Report`], keep one [`Renderer`] for the process, and call [`Renderer::render`] on a thread that may block
@@ -23,9 +23,13 @@ mod format;
 #[cfg(feature = "render")]
 mod labels;
 #[cfg(feature = "render")]
+mod layout;
+#[cfg(feature = "render")]
 mod render;
 #[cfg(feature = "render")]
 mod report;
+#[cfg(feature = "render")]
+mod scale;
 #[cfg(feature = "render")]
 mod test_line;
 mod version;
@@ -35,5 +39,5 @@ mod view;
 #[cfg(feature = "render")]
 pub use render::{RenderError, Renderer};
 #[cfg(feature = "render")]
-pub use report::{Form, Photo, Point, Pricing, Report, Vehicle};
+pub use report::{Branch, Device, Form, Limits, Photo, PhotoFormat, Point, Pricing, Report, Source, Stretch, Vehicle};
 pub use version::VERSION;

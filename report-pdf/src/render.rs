@@ -13,9 +13,9 @@ use typst::{Library, LibraryExt, World, WorldExt};
 use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
-use crate::Report;
 use crate::clean::clean_all;
 use crate::view::{View, link_target};
+use crate::{PhotoFormat, Report};
 
 const TEMPLATE: &str = include_str!("../template/report.typ");
 const LOGO: &[u8] = include_bytes!("../template/logo.svg");
@@ -51,7 +51,8 @@ struct Shared {
     book: LazyHash<FontBook>,
     fonts: Vec<Font>,
     template: Source,
-    accessible: Option<PdfStandards>,
+    /// What a PDF declares, the most first.
+    standards: Vec<PdfStandards>,
 }
 
 impl Default for Renderer {
@@ -71,18 +72,25 @@ impl Renderer {
             book: LazyHash::new(FontBook::from_fonts(&fonts)),
             fonts,
             template: Source::new(file_id("/report.typ"), TEMPLATE.to_owned()),
-            accessible: PdfStandards::new(&[PdfStandard::Ua_1]).ok(),
+            standards: [
+                &[PdfStandard::A_2a, PdfStandard::Ua_1][..],
+                &[PdfStandard::A_2b, PdfStandard::Ua_1],
+                &[PdfStandard::Ua_1],
+            ]
+            .into_iter()
+            .filter_map(|standards| PdfStandards::new(standards).ok())
+            .collect(),
         };
         Renderer {
             shared: Arc::new(shared),
         }
     }
 
-    /// Renders `report` as a tagged PDF that declares PDF/UA-1.
+    /// Renders `report` as a tagged PDF that declares PDF/UA-1, for everybody to read, and PDF/A-2a, to be kept.
     ///
     /// Equal reports give equal bytes. This is computation of some tenths of a second: call it on a thread that may
-    /// block. A photo that is no readable JPEG is replaced by a placeholder, a character that no embedded font has by
-    /// U+FFFD, so that no single answer keeps a report from its customer; should the PDF/UA-1 check still refuse the
+    /// block. A photo that cannot be decoded is replaced by a placeholder, a character that no embedded font has by
+    /// U+FFFD, so that no single answer keeps a report from its customer; should the check of a standard still refuse the
     /// document, it is written tagged but without that claim.
     ///
     /// # Errors
@@ -98,11 +106,16 @@ impl Renderer {
         let mut photos = Vec::with_capacity(report.photos.len());
         let mut paths = Vec::with_capacity(report.photos.len());
         for photo in &report.photos {
-            let data = Bytes::new(photo.jpeg.clone());
+            let data = Bytes::new(photo.data.clone());
+            let path = photo.format.map(|format| photo_path(photos.len(), format));
             // Typst keeps the decoded picture for the template's own `image` call.
-            let readable = RasterImage::plain(data.clone(), ExchangeFormat::Jpg).is_ok();
-            paths.push(readable.then(|| photo_path(photos.len())));
-            photos.push((file_id(&photo_path(photos.len())), data));
+            let is_readable = photo
+                .format
+                .is_some_and(|format| RasterImage::plain(data.clone(), exchange(format)).is_ok());
+            if let Some(path) = &path {
+                photos.push((file_id(path), data));
+            }
+            paths.push(path.filter(|_| is_readable));
         }
         let qr = report
             .verification_url
@@ -135,11 +148,16 @@ impl Renderer {
             standards,
             ..PdfOptions::default()
         };
-        let accessible = self.shared.accessible.clone().unwrap_or_default();
-        // PDF/UA refuses a document for what is odd in one character; a tagged PDF without the claim is still right.
-        typst_pdf::pdf(document, &options(accessible))
-            .or_else(|_| typst_pdf::pdf(document, &options(PdfStandards::default())))
-            .map_err(|_| RenderError::Export)
+        // A standard refuses a document for what is odd in one character; a tagged PDF without the claim is still right.
+        let mut written = self
+            .shared
+            .standards
+            .iter()
+            .filter_map(|standards| typst_pdf::pdf(document, &options(standards.clone())).ok());
+        if let Some(pdf) = written.next() {
+            return Ok(pdf);
+        }
+        typst_pdf::pdf(document, &options(PdfStandards::default())).map_err(|_| RenderError::Export)
     }
 
     fn has_glyph(&self, character: char) -> bool {
@@ -195,8 +213,21 @@ fn missing(id: FileId) -> FileError {
     FileError::NotFound(id.get().vpath().get_without_slash().into())
 }
 
-fn photo_path(index: usize) -> String {
-    format!("/photo-{index}.jpg")
+fn photo_path(index: usize, format: PhotoFormat) -> String {
+    let ending = match format {
+        PhotoFormat::Jpeg => "jpg",
+        PhotoFormat::Png => "png",
+        PhotoFormat::WebP => "webp",
+    };
+    format!("/photo-{index}.{ending}")
+}
+
+fn exchange(format: PhotoFormat) -> ExchangeFormat {
+    match format {
+        PhotoFormat::Jpeg => ExchangeFormat::Jpg,
+        PhotoFormat::Png => ExchangeFormat::Png,
+        PhotoFormat::WebP => ExchangeFormat::Webp,
+    }
 }
 
 /// The id of a file of ours. Typst interns paths for ever, so they come from a small set of names.

@@ -13,9 +13,9 @@ pub struct Report {
     /// Organisation that inspected the vehicle; the PDF's author.
     pub organization_name: String,
     /// Branch where it was inspected.
-    pub branch_name: String,
-    /// City of the branch.
-    pub branch_city: String,
+    pub branch: Branch,
+    /// Who inspected it and answers for the report, as far as the privacy mode tells.
+    pub inspector: String,
     /// Time of publication; also the PDF's creation date.
     pub published_at: DateTime<Utc>,
     /// Time the report was opened.
@@ -40,8 +40,25 @@ pub struct Report {
     pub forms: Vec<Form>,
     /// Photos to show, in order; hidden ones are the caller's to leave out.
     pub photos: Vec<Photo>,
+    /// How many the report has: where that is more than are shown, the page says so.
+    pub photos_in_all: usize,
     /// Address at which the report can be verified; printed, linked and drawn as a QR code if it is http(s).
     pub verification_url: Option<String>,
+}
+
+/// Where a vehicle was inspected. What is empty is left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Branch {
+    /// Its name.
+    pub name: String,
+    /// Street address, without district and city.
+    pub address: String,
+    /// District.
+    pub district: String,
+    /// City.
+    pub city: String,
+    /// Telephone.
+    pub telephone: String,
 }
 
 /// The vehicle as printed: plate and VIN are in whatever form the privacy mode leaves them.
@@ -97,8 +114,24 @@ pub struct Form {
     pub general_note: String,
     /// Points in order.
     pub points: Vec<Point>,
-    /// Whether the form holds the test line's device values; it then gets a section with left/right bars.
+    /// Whether the form holds the test line's device values; it then gets a section with scales.
     pub is_test_line: bool,
+    /// What follows from the values of a test line: axles' sums (`BRAKE_FRONT_SUM`) and differences
+    /// (`BRAKE_FRONT_DIFFERENCE`), and the power's ratio where that is no point.
+    pub computed: Vec<Point>,
+    /// The measurements whose values it holds, in the order of their time.
+    pub devices: Vec<Device>,
+}
+
+/// A measurement whose values a test line's form holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Device {
+    /// The device's serial number; empty where it sent none.
+    pub serial: String,
+    /// When it measured.
+    pub measured_at: DateTime<Utc>,
+    /// When its values were written into the report.
+    pub applied_at: Option<DateTime<Utc>>,
 }
 
 /// One inspected point.
@@ -108,7 +141,7 @@ pub struct Point {
     pub code: String,
     /// Name as shown to the customer.
     pub name: String,
-    /// Status code; `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT` have colours, others are grey by severity.
+    /// Status code; `GOOD`, `BORDERLINE` and `OUT_OF_LIMIT` have colours of their own, others that of their severity.
     pub status_code: String,
     /// Status as shown to the customer.
     pub status_label: String,
@@ -120,6 +153,41 @@ pub struct Point {
     pub unit: Option<String>,
     /// Inspector's note; empty if there is none.
     pub note: String,
+    /// The limits that gave the value its status; `None` where they are not known.
+    pub limits: Option<Limits>,
+    /// Where the value is from.
+    pub source: Source,
+}
+
+/// Where a value is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Source {
+    /// An inspector wrote it.
+    Inspector,
+    /// A device measured it; which of the form's [`devices`](Form::devices), where that is known.
+    Device(Option<usize>),
+    /// It follows from other values.
+    Computed,
+}
+
+/// Limits of a value: in words, and as stretches of its scale.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limits {
+    /// The least and the greatest good value; one that is missing is open.
+    pub good: (Option<Decimal>, Option<Decimal>),
+    /// The same of borderline values; there is no such range where both are missing.
+    pub borderline: (Option<Decimal>, Option<Decimal>),
+    /// All values from the least to the greatest, as stretches of one status.
+    pub stretches: Vec<Stretch>,
+}
+
+/// A stretch of the values that have one status.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stretch {
+    /// Where it ends; the last one has no end.
+    pub until: Option<Decimal>,
+    /// `GOOD`, `BORDERLINE` or `OUT_OF_LIMIT`.
+    pub status_code: String,
 }
 
 /// A photo of the report.
@@ -129,8 +197,23 @@ pub struct Photo {
     pub caption: Option<String>,
     /// Photo kind code, for example `EXTERIOR`.
     pub kind: String,
-    /// The JPEG file's bytes, embedded as they are (EXIF data included); of what cannot be decoded a placeholder is
-    /// drawn instead.
+    /// Name of the point that it shows.
+    pub point: Option<String>,
+    /// The format of the file; `None` for one that cannot be printed.
+    pub format: Option<PhotoFormat>,
+    /// The file's bytes, embedded as they are (EXIF data included); of what cannot be decoded a placeholder is drawn
+    /// instead.
     #[serde(skip)]
-    pub jpeg: Vec<u8>,
+    pub data: Vec<u8>,
+}
+
+/// A format that can be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum PhotoFormat {
+    /// JPEG.
+    Jpeg,
+    /// PNG.
+    Png,
+    /// WebP.
+    WebP,
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use partner_api::config::{Config, ConfigError, Layer, MasterKeySource, MaybeListen};
+use partner_api::config::{Config, ConfigError, Layer, MasterKeySource, MaybeListen, PublicReportUrl};
 
 /// What the help says at its end.
 pub const EXAMPLES: &str = "\
@@ -57,6 +57,8 @@ impl SandboxArgs {
             internal_listen: Some(MaybeListen::At((Ipv4Addr::LOCALHOST, 0).into())),
             data_dir: Some(self.data_dir.clone()),
             ip_limit: Some(self.ip_limit),
+            // Nobody answers there: the sandbox has no public pages.
+            public_report_url: Some(PublicReportUrl::At("https://reports.example/{slug}".to_owned())),
             ..Layer::default()
         };
         let Layer {

@@ -13,9 +13,11 @@ use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{Config, Database, Switch};
+use crate::db::connection::Connection;
 use crate::db::migrate::{self, MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use crate::db::standby::Standbys;
+use crate::db::{DbError, report_settings};
 use crate::front_door::address::TrustedProxies;
 use crate::recorder;
 use crate::request_log;
@@ -28,6 +30,9 @@ const ADMISSION_POOL: usize = 4;
 /// Connections for an operator's command, and how long it waits for one.
 const COMMAND_POOL: usize = 2;
 const COMMAND_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a start waits for what it notes in the database.
+const SETTINGS_WAIT: Duration = Duration::from_secs(10);
 
 /// The private database's and its owner's name.
 #[cfg(feature = "embedded-postgres")]
@@ -55,6 +60,9 @@ pub enum StartupError {
     /// The schema is not the one that this program works on.
     #[error(transparent)]
     Schema(MigrateError),
+    /// What is the same for all replicas cannot be noted.
+    #[error("the database does not take the address of public reports: {0}")]
+    Settings(#[from] DbError),
     /// There is no usable master key.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
@@ -317,6 +325,12 @@ pub async fn serve(
     master_key: MasterKey,
     beside: Beside,
 ) -> Result<RunningServer, StartupError> {
+    if let Some(address) = &config.public_report_url {
+        let client = Connection::take(&database.pool, SETTINGS_WAIT).await?;
+        if report_settings::set_public_report_url(&client, address.address()).await? {
+            tracing::info!(public_report_url = ?address, "another address of public reports: their PDFs are rendered anew");
+        }
+    }
     let links = master_key.derive(purpose::LINKS);
     let for_storage = config.clone();
     let parts = ServerParts {

@@ -1,6 +1,9 @@
 //! Commands that look.
 
+use std::fs;
+
 use partner_api_tests::cluster::Database;
+use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::{ALPHA, Service};
 use serde_json::json;
 
@@ -53,4 +56,66 @@ async fn a_measurement_is_shown_without_what_is_personal_and_its_bytes_as_they_w
         json!([{ "code": "BRAKE_FRONT_LEFT", "value": "2.850", "outcome": null }])
     );
     assert!(!shown.to_string().contains("34ZZ999"), "{shown}");
+}
+
+/// REP-19, REP-20
+#[tokio::test]
+async fn a_report_is_shown_with_its_pdf_and_a_file_is_told_from_a_forgery() {
+    let service = Service::start().await;
+    let deployment = Deployment::over(service.database(), None);
+    let answer = service
+        .get(&ALPHA, &format!("/api/v1/partner/inspections/{PUBLISHED}/pdf"))
+        .await;
+    assert_eq!(answer.status, 200);
+    let address = "UPDATE report_settings SET public_report_url = 'https://reports.example/{slug}'";
+    let number = "IZM-2026-000201";
+    let shown = deployment.json(&["report", "show", number]);
+    assert_eq!((&shown["pdf_state"], &shown["link"]), (&json!("current"), &json!(null)));
+    assert_eq!(shown["pdf"]["size_bytes"], json!(answer.body.len()));
+
+    // The very bytes that partners are served, and a byte more.
+    let path = |name: &str| deployment.folder.path().join(name);
+    fs::write(path("served.pdf"), &answer.body).unwrap();
+    fs::write(path("forged.pdf"), [&answer.body[..], b" "].concat()).unwrap();
+    let verified = deployment.json(&["report", "verify", "served.pdf"]);
+    assert_eq!(verified["sha256"], shown["pdf"]["sha256"]);
+    assert_eq!(
+        (&verified["report_number"], &verified["is_current"]),
+        (&json!(number), &json!(true))
+    );
+    deployment
+        .run(&["report", "verify", "forged.pdf"])
+        .failed(3, "no published PDF");
+    deployment
+        .run(&["report", "verify", "nothing.pdf"])
+        .failed(2, "nothing.pdf");
+
+    // Under another address the PDF no longer holds; and what took its place is told.
+    service.db.batch_execute(address).await.unwrap();
+    let shown = deployment.json(&["report", "show", PUBLISHED]);
+    assert_eq!(shown["pdf_state"], "stale");
+    assert!(
+        shown["link"].as_str().unwrap().starts_with("https://reports.example/"),
+        "{shown}"
+    );
+    service
+        .db
+        .batch_execute(&format!(
+            "INSERT INTO published_pdfs (object_key, inspection_id, sha256, size_bytes)
+             VALUES ('reports/next.pdf', '{PUBLISHED}', sha256('next'), 4);
+             UPDATE inspections SET pdf_object_key = 'reports/next.pdf' WHERE id = '{PUBLISHED}'"
+        ))
+        .await
+        .unwrap();
+    let verified = deployment.json(&["report", "verify", "served.pdf"]);
+    assert_eq!(verified["is_current"], false);
+    assert!(verified["replaced_at"].is_string(), "{verified}");
+    let table = deployment.run(&["report", "show", number]).stdout;
+    assert!(
+        table.contains("earlier") && table.contains(verified["sha256"].as_str().unwrap()),
+        "{table}"
+    );
+    deployment
+        .run(&["report", "show", "IZM-2026-999999"])
+        .failed(3, "no report");
 }

@@ -2,7 +2,7 @@
 
 use chrono::{TimeZone, Utc};
 use image::{ImageEncoder, Rgb, RgbImage, codecs::jpeg::JpegEncoder};
-use report_pdf::{Form, Photo, Point, Pricing, Report, Vehicle};
+use report_pdf::{Branch, Device, Form, Limits, Photo, PhotoFormat, Point, Pricing, Report, Source, Stretch, Vehicle};
 use rust_decimal::Decimal;
 
 type Row = (&'static str, &'static str, &'static str, &'static str, &'static str);
@@ -91,6 +91,18 @@ const TEST_LINE: [Row; 15] = [
     ("DYNO_RATIO", "Güç oranı", "94.53", "percent", "GOOD"),
 ];
 
+/// What follows from them; the handbrake's sum has no limits.
+const COMPUTED: [Row; 8] = [
+    ("BRAKE_FRONT_SUM", "", "6.70", "kN", "GOOD"),
+    ("BRAKE_FRONT_DIFFERENCE", "", "4.1", "percent", "GOOD"),
+    ("BRAKE_REAR_SUM", "", "3.72", "kN", "BORDERLINE"),
+    ("BRAKE_REAR_DIFFERENCE", "", "22.9", "percent", "BORDERLINE"),
+    ("HANDBRAKE_SUM", "", "2.66", "kN", ""),
+    ("HANDBRAKE_DIFFERENCE", "", "3.0", "percent", "GOOD"),
+    ("SUSP_FRONT_DIFFERENCE", "", "5.1", "percent", "GOOD"),
+    ("SUSP_REAR_DIFFERENCE", "", "28.5", "percent", "BORDERLINE"),
+];
+
 /// Four forms of twelve points, a test line, six photos of 4:3 that are `photo_width` pixels wide.
 pub fn report(photo_width: u32) -> Report {
     let time = |day, hour| {
@@ -101,8 +113,14 @@ pub fn report(photo_width: u32) -> Report {
     Report {
         report_number: "EKS-2026-004217".to_owned(),
         organization_name: "Güneş Oto Ekspertiz A.Ş.".to_owned(),
-        branch_name: "Kadıköy Şubesi".to_owned(),
-        branch_city: "İstanbul".to_owned(),
+        branch: Branch {
+            name: "Kadıköy Şubesi".to_owned(),
+            address: "Rasimpaşa Mah. Uzunhafız Sok. No: 48".to_owned(),
+            district: "Kadıköy".to_owned(),
+            city: "İstanbul".to_owned(),
+            telephone: "0216 555 01 01".to_owned(),
+        },
+        inspector: "Şule Yıldız".to_owned(),
         published_at: time(5, 11),
         created_at: time(5, 8),
         status_label: "Yayımlandı".to_owned(),
@@ -137,6 +155,7 @@ pub fn report(photo_width: u32) -> Report {
             .to_owned(),
         forms: forms(),
         photos: photos(photo_width),
+        photos_in_all: 6,
         verification_url: Some("https://rapor.example.com/r/7f3kq2m9".to_owned()),
     }
 }
@@ -148,6 +167,8 @@ fn forms() -> Vec<Form> {
         general_note: note.to_owned(),
         points,
         is_test_line: false,
+        computed: Vec::new(),
+        devices: Vec::new(),
     };
     let mut body = points("BODY", &BODY, Some("µm"));
     set(
@@ -182,6 +203,12 @@ fn forms() -> Vec<Form> {
         general_note: "Ölçümler lastik basınçları ayarlandıktan sonra alınmıştır.".to_owned(),
         points: TEST_LINE.into_iter().map(measured).collect(),
         is_test_line: true,
+        computed: COMPUTED.into_iter().map(measured).collect(),
+        devices: vec![Device {
+            serial: "BRK2000-A".to_owned(),
+            measured_at: Utc.with_ymd_and_hms(2026, 5, 5, 8, 41, 12).single().unwrap_or_default(),
+            applied_at: Utc.with_ymd_and_hms(2026, 5, 5, 8, 44, 0).single(),
+        }],
     };
     vec![
         form(
@@ -207,6 +234,8 @@ fn points(prefix: &str, names: &[&str], unit: Option<&str>) -> Vec<Point> {
         numeric_value: unit.map(|_| Decimal::from(95 + (index as i64 * 37) % 40)),
         unit: unit.map(str::to_owned),
         note: String::new(),
+        limits: None,
+        source: Source::Inspector,
     };
     names.iter().enumerate().map(point).collect()
 }
@@ -222,6 +251,7 @@ fn measured((code, name, value, unit, status): Row) -> Point {
     let (status_code, status_label, severity) = match status {
         "GOOD" => GOOD,
         "BORDERLINE" => BORDERLINE,
+        "" => ("", "", "NONE"),
         _ => OUT,
     };
     Point {
@@ -237,22 +267,94 @@ fn measured((code, name, value, unit, status): Row) -> Point {
         } else {
             String::new()
         },
+        limits: limits(code),
+        // One was measured again by hand.
+        source: match (name, code) {
+            ("", _) => Source::Computed,
+            (_, "SLIP_REAR") => Source::Inspector,
+            _ => Source::Device(Some(0)),
+        },
     }
+}
+
+/// Limits as an organisation sets them.
+fn limits(code: &str) -> Option<Limits> {
+    let at_least = |good: i64, borderline: i64| {
+        let (good, borderline) = (Decimal::new(good, 2), Decimal::new(borderline, 2));
+        Limits {
+            good: (Some(good), None),
+            borderline: (Some(borderline), None),
+            stretches: stretches(&[
+                (Some(borderline), "OUT_OF_LIMIT"),
+                (Some(good), "BORDERLINE"),
+                (None, "GOOD"),
+            ]),
+        }
+    };
+    let at_most = |good: i64, borderline: i64| {
+        let (good, borderline) = (Decimal::new(good, 2), Decimal::new(borderline, 2));
+        Limits {
+            good: (None, Some(good)),
+            borderline: (None, Some(borderline)),
+            stretches: stretches(&[
+                (Some(good), "GOOD"),
+                (Some(borderline), "BORDERLINE"),
+                (None, "OUT_OF_LIMIT"),
+            ]),
+        }
+    };
+    let around = |good: i64, borderline: i64| {
+        let (good, borderline) = (Decimal::from(good), Decimal::from(borderline));
+        Limits {
+            good: (Some(-good), Some(good)),
+            borderline: (Some(-borderline), Some(borderline)),
+            stretches: stretches(&[
+                (Some(-borderline), "OUT_OF_LIMIT"),
+                (Some(-good), "BORDERLINE"),
+                (Some(good), "GOOD"),
+                (Some(borderline), "BORDERLINE"),
+                (None, "OUT_OF_LIMIT"),
+            ]),
+        }
+    };
+    Some(match code {
+        "BRAKE_FRONT_LEFT" | "BRAKE_FRONT_RIGHT" => at_least(250, 200),
+        "BRAKE_REAR_LEFT" | "BRAKE_REAR_RIGHT" => at_least(220, 170),
+        "HANDBRAKE_LEFT" | "HANDBRAKE_RIGHT" => at_least(90, 65),
+        "BRAKE_FRONT_SUM" => at_least(500, 400),
+        "BRAKE_REAR_SUM" => at_least(440, 340),
+        code if code.ends_with("_DIFFERENCE") => at_most(2_000, 3_000),
+        code if code.starts_with("SUSP") => at_least(6_000, 4_000),
+        code if code.starts_with("SLIP") => around(7, 9),
+        "DYNO_RATIO" => at_least(9_000, 8_000),
+        _ => return None,
+    })
+}
+
+fn stretches(of: &[(Option<Decimal>, &str)]) -> Vec<Stretch> {
+    of.iter()
+        .map(|(until, code)| Stretch {
+            until: *until,
+            status_code: (*code).to_owned(),
+        })
+        .collect()
 }
 
 fn photos(width: u32) -> Vec<Photo> {
     let captions = [
+        ("DAMAGE", Some("Sağ ön aks körüğündeki yırtık")),
         ("EXTERIOR", Some("Ön görünüm")),
         ("EXTERIOR", Some("Arka görünüm")),
         ("INTERIOR", Some("Ön konsol")),
         ("ENGINE", None),
-        ("DAMAGE", Some("Sağ ön aks körüğündeki yırtık")),
         ("ODOMETER", None),
     ];
     let photo = |(index, (kind, caption)): (usize, (&str, Option<&str>))| Photo {
         caption: caption.map(str::to_owned),
         kind: kind.to_owned(),
-        jpeg: jpeg(index as u32, width, width * 3 / 4),
+        point: (kind == "DAMAGE").then(|| "Aks körükleri".to_owned()),
+        format: Some(PhotoFormat::Jpeg),
+        data: jpeg(index as u32, width, width * 3 / 4),
     };
     captions.into_iter().enumerate().map(photo).collect()
 }

@@ -31,8 +31,46 @@ pub struct TemplateSpec {
     pub points: &'static [PointSpec],
     /// Kind of the photos that show its points.
     pub photo_kind: &'static str,
-    /// Sentences an inspector writes about a point that is not at its best.
-    pub notes: &'static [&'static str],
+    /// What an inspector writes about a point that is not at its best.
+    pub notes: &'static [Note],
+}
+
+/// Whether a point can have a status: a belt does not leak, and a headlight has no play.
+#[must_use]
+pub fn can_be(point: &str, status: &str) -> bool {
+    let points: &[&str] = match status {
+        "LEAKING" => &["ENGINE_OIL", "COOLANT", "TURBO", "GEARBOX", "EXHAUST"],
+        "LOOSE" => &["CONTROL_ARM", "TIE_ROD", "CV_BOOTS"],
+        "CORRODED" => &["CHASSIS_RAIL", "BRAKE_DISCS"],
+        "BROKEN" => &["CONTROL_ARM", "CV_BOOTS"],
+        "MISSING" => &["SEAT_BELTS", "AIRBAGS", "WINDOWS"],
+        "WORN" => return !point.starts_with("CHASSIS_RAIL") && point != "COMPRESSION" && point != "OBD_CODES",
+        _ => return true,
+    };
+    points.iter().any(|code| point.starts_with(code))
+}
+
+/// A note, and to which answers it fits: points and statuses, any where there are none.
+pub struct Note {
+    /// Codes of points, or what they begin with.
+    pub points: &'static [&'static str],
+    /// Status codes.
+    pub statuses: &'static [&'static str],
+    /// The note.
+    pub text: &'static str,
+}
+
+const fn note(points: &'static [&'static str], statuses: &'static [&'static str], text: &'static str) -> Note {
+    Note { points, statuses, text }
+}
+
+impl Note {
+    /// Whether it can be written about an answer.
+    #[must_use]
+    pub fn fits(&self, point: &str, status: &str) -> bool {
+        (self.points.is_empty() || self.points.iter().any(|code| point.starts_with(code)))
+            && (self.statuses.is_empty() || self.statuses.contains(&status))
+    }
 }
 
 const fn reading(unit: &'static str, low: i64, high: i64, scale: u32) -> Option<Reading> {
@@ -77,12 +115,21 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         ],
         photo_kind: "DAMAGE",
         notes: &[
-            "Park halinde sürtme kaynaklı yüzeysel çizik, pasta ile giderilebilir.",
-            "Boya kalınlığı komşu panellere göre yüksek, işçilik temiz.",
-            "Kenarda küçük göçük mevcut, boyasız düzeltme mümkün.",
-            "Cıvata başlarında anahtar izi var, parça sökülmüş.",
-            "Vernikte yer yer portakallanma görüldü.",
-            "Tramer kaydındaki onarımla uyumlu.",
+            note(&[], &["LOCAL_PAINT"], "Sürtme kaynaklı çizik lokal boyanmış."),
+            note(
+                &["HOOD", "ROOF", "TRUNK", "FENDER", "DOOR"],
+                &["PAINTED"],
+                "Boya kalınlığı komşu panellere göre yüksek, işçilik temiz.",
+            ),
+            note(&["BUMPER"], &["PAINTED", "LOCAL_PAINT"], "Tampon sökülmeden boyanmış."),
+            note(
+                &["HOOD", "TRUNK", "FENDER", "DOOR"],
+                &["REPLACED"],
+                "Cıvata başlarında anahtar izi var, parça değişmiş.",
+            ),
+            note(&["BUMPER", "ROOF"], &["REPLACED"], "Parça değişmiş, montajı düzgün."),
+            note(&[], &["PAINTED"], "Vernikte yer yer portakallanma görüldü."),
+            note(&[], &["PAINTED", "REPLACED"], "Hasar kaydındaki onarımla uyumlu."),
         ],
     },
     TemplateSpec {
@@ -109,11 +156,29 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         ],
         photo_kind: "ENGINE",
         notes: &[
-            "Üst kapak contasında terleme var, takip edilmeli.",
-            "Yağ değişim zamanı gelmiş.",
-            "Soğuk çalışmada kısa süreli ses duyuldu.",
-            "Şanzıman karterinde hafif yağ kaçağı.",
-            "Vakum hortumu sertleşmiş, değişimi önerilir.",
+            note(
+                &["ENGINE_OIL"],
+                &["LEAKING"],
+                "Üst kapak contasında terleme var, takip edilmeli.",
+            ),
+            note(&["ENGINE_OIL"], &["WORN"], "Yağ değişim zamanı gelmiş."),
+            note(
+                &["TIMING_BELT", "CLUTCH", "TURBO"],
+                &["WORN", "FAULTY"],
+                "Soğuk çalışmada kısa süreli ses duyuldu.",
+            ),
+            note(&["GEARBOX"], &["LEAKING"], "Şanzıman karterinde hafif yağ kaçağı."),
+            note(
+                &["COOLANT"],
+                &["WORN", "LEAKING"],
+                "Hortum sertleşmiş, değişimi önerilir.",
+            ),
+            note(
+                &["BATTERY", "ALTERNATOR"],
+                &["WORN", "FAULTY"],
+                "Marşta gerilim düşüyor, yük testi önerilir.",
+            ),
+            note(&["EXHAUST"], &["LEAKING", "WORN"], "Bağlantı yerinde kurum izi var."),
         ],
     },
     TemplateSpec {
@@ -141,11 +206,17 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         ],
         photo_kind: "UNDERBODY",
         notes: &[
-            "Salıncak burcunda çatlak başlangıcı var.",
-            "Rot başında hafif boşluk hissedildi.",
-            "Aks körüğünde terleme, yırtık yok.",
-            "Alt muhafaza sacı sökülmüş, tekrar takılmalı.",
-            "Lastiklerin üretim yılı farklı.",
+            note(&["CONTROL_ARM"], &[], "Salıncak burcunda çatlak başlangıcı var."),
+            note(&["TIE_ROD"], &["LOOSE"], "Rot başında hafif boşluk hissedildi."),
+            note(&["CV_BOOTS"], &["WORN"], "Aks körüğünde terleme, yırtık yok."),
+            note(&["CV_BOOTS"], &["BROKEN"], "Aks körüğü yırtık, gres kaçırıyor."),
+            note(&["CHASSIS_RAIL"], &["CORRODED"], "Yüzeyde pas var, kesitte kayıp yok."),
+            note(&["TYRE"], &[], "Aynı aksın lastiklerinin üretim yılı farklı."),
+            note(
+                &["BRAKE"],
+                &["WORN"],
+                "Aşınma sınırına yaklaşmış, bir sonraki bakımda değişmeli.",
+            ),
         ],
     },
     TemplateSpec {
@@ -170,10 +241,23 @@ pub const TEMPLATES: [TemplateSpec; 4] = [
         ],
         photo_kind: "INTERIOR",
         notes: &[
-            "Sürücü koltuğu yan desteğinde aşınma var.",
-            "Direksiyon simidinde parlama, kilometre ile uyumlu.",
-            "Sağ arka cam kumandası geç tepki veriyor.",
-            "Geçmişe ait hata kaydı silindi, tekrar oluşmadı.",
+            note(&["SEATS"], &["WORN"], "Sürücü koltuğu yan desteğinde aşınma var."),
+            note(
+                &["STEERING"],
+                &["WORN"],
+                "Direksiyon simidinde parlama, kilometre ile uyumlu.",
+            ),
+            note(&["WINDOWS"], &[], "Sağ arka cam kumandası geç tepki veriyor."),
+            note(
+                &["AIR_CONDITIONING"],
+                &["WORN", "FAULTY"],
+                "Üfleme sıcaklığı geç düşüyor, gaz kontrolü gerekir.",
+            ),
+            note(
+                &["SEAT_BELTS", "AIRBAGS"],
+                &["FAULTY", "MISSING"],
+                "Güvenlik donanımı; kullanımdan önce giderilmeli.",
+            ),
         ],
     },
 ];

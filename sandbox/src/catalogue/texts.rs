@@ -1,5 +1,22 @@
-//! Sentences. `{tc}` becomes a national id, `{tel}` a telephone number, `{ad}` a first name, `{km}` a mileage and
-//! `{tl}` a price: the first three are personal and must not leave where the privacy mode forbids it, the last two stay.
+//! Sentences. `{tc}` becomes a national id, `{tel}` a telephone number, `{ad}` a first name: these are personal and must not
+//! leave where the privacy mode forbids it. `{km}` becomes the mileage that was read, `{son_bakim}` and `{sonraki_bakim}` one before
+//! and one after it, `{tl}` a price: these stay.
+//!
+//! What an inspector writes follows from what he found: a sentence says of which reports it holds.
+
+use crate::generate::found::Found;
+
+/// A sentence, and of what it is true.
+pub struct Sentence {
+    /// The sentence.
+    pub text: &'static str,
+    /// Whether it is true of a report that found this.
+    pub holds: fn(&Found) -> bool,
+}
+
+const fn sentence(text: &'static str, holds: fn(&Found) -> bool) -> Sentence {
+    Sentence { text, holds }
+}
 
 /// First names of customers in the texts.
 pub const FIRST_NAMES: [&str; 24] = [
@@ -35,23 +52,71 @@ pub const INSPECTORS: [&str; 24] = [
     "Yusuf Taş",
 ];
 
-/// Summaries of a vehicle in good order.
-pub const SUMMARIES_GOOD: [&str; 6] = [
-    "Araç genel olarak bakımlı ve temiz kullanılmış durumda. Kaporta ve mekanik aksamda kilometresiyle uyumlu aşınma dışında olumsuzluk görülmedi.",
-    "Motor ve şanzıman sorunsuz çalışıyor, soğuk ve sıcak çalıştırmada ses veya titreşim yok. Gösterge {km} km ile servis kayıtları uyumlu.",
-    "Yürüyen aksam sağlam, fren değerleri dengeli. Panellerin büyük çoğunluğu orijinal.",
-    "Kilometresine göre iyi korunmuş bir araç. Şasi ve podyelerde işlem izine rastlanmadı.",
-    "Test sürüşünde direksiyon, fren ve süspansiyon tepkileri normal. Elektronik taramada aktif hata kaydı yok.",
-    "Bakımları düzenli yapılmış; son bakım {km} km'de. Lastikler aynı marka ve üretim yılı yakın.",
+/// Panels in front.
+const FRONT: &[&str] = &["HOOD", "FENDER_FRONT_LEFT", "FENDER_FRONT_RIGHT"];
+const RAILS: &[&str] = &["CHASSIS_RAIL_LEFT", "CHASSIS_RAIL_RIGHT"];
+const RUNNING: &[&str] = &[
+    "CONTROL_ARM_LEFT",
+    "CONTROL_ARM_RIGHT",
+    "TIE_ROD_ENDS",
+    "CV_BOOTS",
+    "BRAKE_DISCS",
+    "BRAKE_PADS",
+];
+const DRIVE: &[&str] = &["ENGINE_OIL", "COMPRESSION", "COOLANT", "TURBO", "GEARBOX", "CLUTCH"];
+const LINE: &[&str] = &["BRAKE_", "HANDBRAKE_", "SUSP_", "SLIP_"];
+
+/// What inspectors add to a summary, and to a recommendation.
+pub const SERVICES: [&str; 2] = [
+    "Bakımları düzenli yapılmış; son bakım {son_bakim} km'de.",
+    "Bir sonraki bakımın {sonraki_bakim} km'de yapılması önerilir.",
 ];
 
-/// Summaries of a vehicle with defects.
-pub const SUMMARIES_MIXED: [&str; 5] = [
-    "Araçta boyalı ve lokal boyalı paneller mevcut; ölçümler formda belirtilmiştir. Mekanik olarak kullanıma engel bir durum yok.",
-    "Alt takımda boşluklar ve motorda terleme tespit edildi. Giderilmesi için yaklaşık {tl} TL masraf öngörülür.",
-    "Ön bölgede onarım görmüş, değişen parça var. Şasi ölçüleri tolerans içinde.",
-    "Fren ve süspansiyon değerleri sınırda, satın alma öncesi pazarlık konusu yapılmalı.",
-    "Kaporta onarımları düzgün işçilikle yapılmış. Klima performansı düşük, gaz kontrolü gerekir.",
+/// What inspectors sum up.
+pub const SUMMARIES: [Sentence; 11] = [
+    sentence(
+        "Araç genel olarak bakımlı ve temiz kullanılmış durumda. Kilometresiyle uyumlu aşınma dışında olumsuzluk görülmedi.",
+        |found| !found.is_bad(&[]),
+    ),
+    sentence(
+        "Motor ve şanzıman sorunsuz çalışıyor, soğuk ve sıcak çalıştırmada ses veya titreşim yok. Gösterge {km} km ile servis kayıtları uyumlu.",
+        |found| found.is_fine(DRIVE),
+    ),
+    sentence(
+        "Yürüyen aksam sağlam, şasi ve podyelerde işlem izine rastlanmadı.",
+        |found| found.is_fine(RUNNING) && found.is_fine(RAILS),
+    ),
+    sentence(
+        "Test hattında fren, süspansiyon ve yanal kayma değerleri sınırlar içinde; {km} km için iyi korunmuş bir araç.",
+        |found| found.is_fine(LINE) && found.has("BRAKE_FRONT_LEFT"),
+    ),
+    sentence(
+        "Elektronik taramada hata kaydı yok; iç kondisyon kilometresine göre iyi.",
+        |found| found.is_fine(&["OBD_CODES", "SEATS", "STEERING_WHEEL"]) && found.reads("OBD_CODES", 0),
+    ),
+    sentence(
+        "Araçta boyalı ve lokal boyalı paneller mevcut; ölçümler formda belirtilmiştir.",
+        |found| found.any(&[], &["PAINTED"]) && found.any(&[], &["LOCAL_PAINT"]),
+    ),
+    sentence(
+        "Alt takımda boşluklar ve motorda kaçak tespit edildi. Giderilmesi için yaklaşık {tl} TL masraf öngörülür.",
+        |found| found.any(&[], &["LOOSE"]) && found.any(&[], &["LEAKING"]),
+    ),
+    sentence(
+        "Ön bölgede değişen parça var; şasi uçlarında işlem görülmedi.",
+        |found| found.any(FRONT, &["REPLACED"]) && found.is_fine(RAILS),
+    ),
+    sentence(
+        "Test hattında sınırda ya da limit dışı değerler ölçüldü; ayrıntısı test hattı bölümündedir.",
+        |found| found.is_bad(LINE),
+    ),
+    sentence("Klima performansı düşük, gaz kontrolü gerekir.", |found| {
+        found.any(&["AIR_CONDITIONING"], &["WORN", "FAULTY"])
+    }),
+    sentence(
+        "Tespitler ilgili bölümlerde noktası noktasına belirtilmiştir.",
+        |found| found.is_bad(&[]),
+    ),
 ];
 
 /// What inspectors add though they should not: personal data.
@@ -66,38 +131,54 @@ pub const PERSONAL: [&str; 8] = [
     "Teslim alan: {ad}, {tc}, {tel}.",
 ];
 
-/// Recommendations for a vehicle in good order.
-pub const RECOMMENDATIONS_GOOD: [&str; 4] = [
-    "Satın alınmasında sakınca görülmemiştir.",
-    "Periyodik bakım dışında işlem gerektirmez.",
-    "Bir sonraki bakımın {km} km'de yapılması önerilir.",
-    "Mevcut haliyle tavsiye edilir; lastik rotasyonu yapılmalı.",
+/// What they recommend.
+pub const RECOMMENDATIONS: [Sentence; 6] = [
+    sentence("Satın alınmasında sakınca görülmemiştir.", |found| {
+        !found.is_bad(&[])
+    }),
+    sentence("Periyodik bakım dışında işlem gerektirmez.", |found| {
+        !found.is_bad(&[])
+    }),
+    sentence(
+        "Belirtilen alt takım parçaları değiştirildikten sonra satın alınması önerilir.",
+        |found| found.is_bad(RUNNING),
+    ),
+    sentence("Yaklaşık {tl} TL masraf fiyata yansıtılmalıdır.", |found| {
+        found.is_bad(&[])
+    }),
+    sentence("Kaçak için yetkili servis kontrolü önerilir.", |found| {
+        found.any(&[], &["LEAKING"])
+    }),
+    sentence(
+        "Satın alma öncesi hasar kayıtlarının ayrıntılı incelenmesi önerilir.",
+        |found| found.any(&[], &["PAINTED", "REPLACED"]),
+    ),
 ];
 
-/// Recommendations for a vehicle with defects.
-pub const RECOMMENDATIONS_MIXED: [&str; 4] = [
-    "Belirtilen alt takım parçaları değiştirildikten sonra satın alınması önerilir.",
-    "Yaklaşık {tl} TL masraf fiyata yansıtılmalıdır.",
-    "Motor yağ kaçağı için yetkili servis kontrolü önerilir.",
-    "Satın alma öncesi hasar kayıtlarının ayrıntılı incelenmesi önerilir.",
-];
-
-/// Notes for a whole form.
-pub const GENERAL_NOTES: [&str; 6] = [
-    "Kontroller araç liftteyken yapıldı.",
-    "Araç kirli geldiğinden yüzeysel çizikler tam değerlendirilemedi.",
-    "Ölçümler kalibreli cihazla, {km} km'de yapılmıştır.",
-    "Form kapsamındaki tüm noktalar kontrol edildi.",
-    "Test sürüşü şehir içi güzergâhta yapıldı.",
-    "Tahmini onarım bedeli {tl} TL.",
+/// What they note on a whole form: the form's code, or none for any form, and the note.
+pub const GENERAL_NOTES: [(Option<&str>, &str); 7] = [
+    (Some("UNDERCARRIAGE"), "Kontroller araç liftteyken yapıldı."),
+    (
+        Some("BODY_PAINT"),
+        "Araç kirli geldiğinden yüzeysel çizikler tam değerlendirilemedi.",
+    ),
+    (None, "Ölçümler kalibreli cihazla, {km} km'de yapılmıştır."),
+    (None, "Form kapsamındaki noktalar kontrol edildi."),
+    (
+        Some("ENGINE"),
+        "Motor çalışma sıcaklığına ulaştıktan sonra kontrol edildi.",
+    ),
+    (Some("INTERIOR"), "Test sürüşü şehir içi güzergâhta yapıldı."),
+    (
+        Some("TEST_LINE"),
+        "Lastik basınçları ölçümden önce ayarlandı; göstergede {km} km okundu.",
+    ),
 ];
 
 /// Captions of photos, for any kind.
-pub const CAPTIONS: [&str; 6] = [
+pub const CAPTIONS: [&str; 4] = [
     "Genel görünüm",
     "Detay",
     "Kontrol sırasında çekildi",
     "Müşteriye gösterildi",
-    "Onarım izi",
-    "Üretim etiketi",
 ];

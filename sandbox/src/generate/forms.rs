@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::texts::sentence;
-use crate::catalogue::templates::{BODY_PAINT, Reading, TEMPLATES};
+use crate::catalogue::templates::{BODY_PAINT, Reading, TEMPLATES, can_be};
 use crate::catalogue::test_line;
 use crate::catalogue::texts::GENERAL_NOTES;
 use crate::data::{Answer, Dataset, Form, MeasurementPoint, Template, Vehicle};
@@ -23,6 +23,8 @@ pub struct Hand {
     pub inspector: &'static str,
     /// How many points in a hundred get an answer.
     pub answered: i64,
+    /// The mileage that was read, in km.
+    pub mileage_km: i32,
     /// When the report was opened.
     pub time: DateTime<Utc>,
 }
@@ -36,10 +38,21 @@ pub fn by_hand(random: &mut Random, template: &Template, hand: Hand) -> Form {
             if !random.chance(hand.answered) {
                 continue;
             }
-            let status = random.weighted(&statuses);
+            let drawn = random.weighted(&statuses);
+            let status = if can_be(point.code, drawn.0) {
+                drawn
+            } else {
+                &spec.statuses[0]
+            };
             let at_best = status.2 == "NONE";
-            let note = if !at_best && random.chance(55) || random.chance(3) {
-                sentence(random, spec.notes, PERSONAL)
+            let note = if !at_best && random.chance(70) {
+                let fitting: Vec<&str> = spec
+                    .notes
+                    .iter()
+                    .filter(|note| note.fits(point.code, status.0))
+                    .map(|note| note.text)
+                    .collect();
+                sentence(random, &fitting, hand.mileage_km, PERSONAL)
             } else {
                 String::new()
             };
@@ -57,14 +70,19 @@ pub fn by_hand(random: &mut Random, template: &Template, hand: Hand) -> Form {
     Form {
         id: random.id(hand.time),
         template: template.id,
-        general_note: general_note(random),
+        general_note: general_note(random, template.code, hand),
         answers,
     }
 }
 
-pub fn general_note(random: &mut Random) -> String {
+fn general_note(random: &mut Random, form: &str, hand: Hand) -> String {
     if random.chance(35) {
-        sentence(random, &GENERAL_NOTES, PERSONAL)
+        let fitting: Vec<&str> = GENERAL_NOTES
+            .iter()
+            .filter(|(of, _)| of.is_none_or(|of| of == form))
+            .map(|(_, text)| *text)
+            .collect();
+        sentence(random, &fitting, hand.mileage_km, PERSONAL)
     } else {
         String::new()
     }
@@ -99,8 +117,14 @@ pub fn status(data: &Dataset, organization: usize, code: &str, value: Decimal) -
     threshold::status(value, bounds(data, organization, code).as_ref())
 }
 
-/// A value a device would send for the point, two decimals at most; none for the computed ratio.
-pub fn device_value(random: &mut Random, vehicle: &Vehicle, code: &str) -> Option<Decimal> {
+/// A value a device would send for the point, two decimals at most; none for the computed ratio. `before` are those of other
+/// points: most right sides are not far from their left ones.
+pub fn device_value(
+    random: &mut Random,
+    vehicle: &Vehicle,
+    code: &str,
+    before: impl Fn(&str) -> Option<Decimal>,
+) -> Option<Decimal> {
     let factory = vehicle.factory_power_hp.unwrap_or(Decimal::from(110));
     let point = test_line::POINTS.iter().find(|point| point.code == code)?;
     match code {
@@ -110,7 +134,18 @@ pub fn device_value(random: &mut Random, vehicle: &Vehicle, code: &str) -> Optio
             let permille = Decimal::new(random.between(760, 1_030), 3);
             Some((factory * permille).round_dp(1).normalize())
         }
-        _ => Some(Decimal::new(random.between(point.hundredths.0, point.hundredths.1), 2).normalize()),
+        _ => {
+            let left = code
+                .strip_suffix("_RIGHT")
+                .and_then(|stem| before(&format!("{stem}_LEFT")))
+                .filter(|_| random.chance(85));
+            let value = match left {
+                Some(left) => (left * Decimal::new(random.between(88, 108), 2)).round_dp(2),
+                None => Decimal::new(random.between(point.hundredths.0, point.hundredths.1), 2),
+            };
+            let greatest = Decimal::new(point.hundredths.1, 2);
+            Some(value.min(greatest).normalize())
+        }
     }
 }
 
@@ -143,7 +178,13 @@ pub fn test_line(
         };
         let (value, written_by) = match (from_device, &written_by_device) {
             (Some(value), Some(device)) => (value, device.clone()),
-            _ if random.chance(hand.answered) => match device_value(random, vehicle, point.code) {
+            _ if random.chance(hand.answered) => match device_value(random, vehicle, point.code, |code| {
+                let of = template.points.iter().find(|point| point.code == code)?.id;
+                answers
+                    .iter()
+                    .find(|answer: &&Answer| answer.point == of)?
+                    .numeric_value
+            }) {
                 Some(value) => (value, hand.inspector.to_owned()),
                 None => continue,
             },
@@ -164,7 +205,7 @@ pub fn test_line(
     Form {
         id: random.id(hand.time),
         template: template.id,
-        general_note: general_note(random),
+        general_note: general_note(random, template.code, hand),
         answers,
     }
 }

@@ -92,7 +92,10 @@ fn package(
     let mut points = Vec::new();
     for point in &test_line::POINTS {
         if random.chance(88)
-            && let Some(value) = forms::device_value(random, vehicle, point.code)
+            && let Some(value) = forms::device_value(random, vehicle, point.code, |code| {
+                let before = points.iter().find(|point: &&MeasurementPoint| point.code == code);
+                before.map(|point| point.value)
+            })
         {
             points.push(MeasurementPoint {
                 code: point.code,
@@ -105,7 +108,7 @@ fn package(
         // A package has at least one value; the chance of none is small, but not nothing.
         let code = "BRAKE_FRONT_LEFT";
         points.extend(
-            forms::device_value(random, vehicle, code).map(|value| MeasurementPoint {
+            forms::device_value(random, vehicle, code, |_| None).map(|value| MeasurementPoint {
                 code,
                 value,
                 outcome: None,

@@ -23,7 +23,7 @@ pub fn of_report(
         if scenes.is_empty() {
             return;
         }
-        let caption = random.chance(45).then(|| sentence(random, &CAPTIONS, 8));
+        let caption = random.chance(45).then(|| sentence(random, &CAPTIONS, mileage_km, 8));
         let is_paper = pictures::is_paper(kind);
         photos.push(Photo {
             id: random.id(made),

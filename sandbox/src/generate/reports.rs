@@ -4,13 +4,12 @@ use chrono::{DateTime, Duration, Utc};
 use rust_decimal::Decimal;
 
 use super::forms::Hand;
-use super::texts::sentence;
+use super::found::Found;
+use super::texts::true_sentence;
 use super::{base, forms, measurements, photos};
 use crate::catalogue::places::{BRANCHES, OPEN_REPORT_CODE, ORGANIZATIONS};
 use crate::catalogue::templates::{DISCOUNTS, PACKAGES};
-use crate::catalogue::texts::{
-    INSPECTORS, RECOMMENDATIONS_GOOD, RECOMMENDATIONS_MIXED, SUMMARIES_GOOD, SUMMARIES_MIXED,
-};
+use crate::catalogue::texts::{INSPECTORS, RECOMMENDATIONS, SERVICES, SUMMARIES};
 use crate::catalogue::vehicles::{COLORS, MODELS};
 use crate::data::{Dataset, Form, Inspection, Opened, Template, Vehicle};
 use crate::random::Random;
@@ -74,7 +73,21 @@ fn same_plate_twice(data: &mut Dataset) {
             .iter()
             .find(|second| data.inspections[**second].branch == data.inspections[*first].branch);
         if let Some(second) = second {
-            data.inspections[*first].vehicle = data.inspections[*second].vehicle;
+            // They were opened on one day: one mileage, of which nothing was written yet.
+            let (vehicle, mileage) = {
+                let second = &data.inspections[*second];
+                (second.vehicle, second.snapshot_mileage_km)
+            };
+            let first = &mut data.inspections[*first];
+            first.vehicle = vehicle;
+            first.snapshot_mileage_km = mileage;
+            first.summary.clear();
+            first.recommendation.clear();
+            first.photos.clear();
+            for form in &mut first.forms {
+                form.general_note.clear();
+                form.answers.iter_mut().for_each(|answer| answer.note.clear());
+            }
             return;
         }
     }
@@ -139,9 +152,17 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
     } else {
         95
     };
+    let before = data
+        .inspections
+        .iter()
+        .filter(|inspection| inspection.vehicle == vehicle)
+        .map(|inspection| inspection.snapshot_mileage_km);
+    let registered = data.vehicles[vehicle].mileage_km;
+    let mileage = mileage(random, before.max().unwrap_or(registered).max(registered));
     let hand = Hand {
         inspector: random.pick::<&'static str>(&INSPECTORS),
         answered,
+        mileage_km: mileage,
         time,
     };
     let is_electric = data.vehicles[vehicle].fuel == "ELECTRIC";
@@ -167,7 +188,6 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
             measurements::test_line_form(random, data, template, vehicle, branch, number, hand)
         });
     }
-    let mileage = mileage(random, data.vehicles[vehicle].mileage_km);
     let pictured = !matches!(status, "DRAFT") && !random.chance(3);
     let photos = if pictured {
         photos::of_report(random, &data.vehicles[vehicle], mileage, &filled, &templates, time)
@@ -175,7 +195,7 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         Vec::new()
     };
     let score = forms::score(&filled);
-    let good = score >= 80;
+    let found = Found::new(mileage, &filled, &templates);
     let visible = matches!(status, "PUBLISHED" | "ARCHIVED" | "CANCELLED");
     let published_at = visible.then(|| time + Duration::minutes(random.between(50, 400)));
     let base_price = price + if data.vehicles[vehicle].body == "SUV" { 450 } else { 0 };
@@ -212,20 +232,12 @@ fn report(random: &mut Random, data: &mut Dataset, status: &'static str, opened:
         summary: if is_draft {
             String::new()
         } else {
-            sentence(random, if good { &SUMMARIES_GOOD } else { &SUMMARIES_MIXED }, 25)
+            true_sentence(random, &SUMMARIES, SERVICES[0], &found, 25)
         },
         recommendation: if is_draft {
             String::new()
         } else {
-            sentence(
-                random,
-                if good {
-                    &RECOMMENDATIONS_GOOD
-                } else {
-                    &RECOMMENDATIONS_MIXED
-                },
-                15,
-            )
+            true_sentence(random, &RECOMMENDATIONS, SERVICES[1], &found, 15)
         },
         overall_score: if is_draft { 0 } else { score },
         public_slug: has_page.then(|| slug(random)),
@@ -247,17 +259,13 @@ fn pick_branch(random: &mut Random, is_recent: bool) -> usize {
     }
 }
 
-/// The mileage at the inspection: the registered one, or, for some, that of a picture of an odometer near it.
-fn mileage(random: &mut Random, registered: i32) -> i32 {
-    let near = pictures::ODOMETERS
-        .iter()
-        .copied()
-        .min_by_key(|km| (km - registered).abs())
-        .unwrap_or(registered);
-    if random.chance(40) && (near - registered).abs() < 15_000 {
-        near
-    } else {
-        registered + i32::try_from(random.between(0, 900)).unwrap_or(0)
+/// The mileage at the inspection, which is never less than what was read `before`: that of the next picture of an odometer, for
+/// some, or some more.
+fn mileage(random: &mut Random, before: i32) -> i32 {
+    let next = pictures::ODOMETERS.iter().copied().filter(|km| *km >= before).min();
+    match next {
+        Some(next) if random.chance(60) && next - before < 15_000 => next,
+        _ => before + i32::try_from(random.between(0, 900)).unwrap_or(0),
     }
 }
 

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use partner_api_signing::Environment;
 use serde::Deserialize;
 
-use super::{ConfigError, Hidden, MaybeListen, Span, Switch};
+use super::{ConfigError, Hidden, MaybeListen, PublicReportUrl, Span, Switch};
 use crate::{logging::LogFormat, secrets::MASTER_KEY_VARIABLE};
 
 /// What stands before an option's name in the environment.
@@ -31,6 +31,10 @@ pub struct Layer {
     /// [default: http://, or https:// with --tls-certificate, and the address listened on]
     #[arg(long, value_name = "URL", help_heading = "Service")]
     pub public_url: Option<String>,
+    /// Address of a report's public page, with {slug} in it: PDFs have it as a link and as a QR code. It holds for all replicas
+    /// until one is started with another; off takes it away [env: PARTNER_API_PUBLIC_REPORT_URL] [default: what was set last]
+    #[arg(long, value_name = "URL|off", help_heading = "Service")]
+    pub public_report_url: Option<PublicReportUrl>,
     /// File with the certificate for TLS, in PEM, those of its issuers behind it; a new one is taken up within seconds, or
     /// at SIGHUP [env: PARTNER_API_TLS_CERTIFICATE] [default: none, HTTP without TLS]
     #[arg(long, value_name = "FILE", help_heading = "Service")]
@@ -242,6 +246,7 @@ impl Layer {
             listen: self.listen.or(under.listen),
             internal_listen: self.internal_listen.or(under.internal_listen),
             public_url: self.public_url.or(under.public_url),
+            public_report_url: self.public_report_url.or(under.public_report_url),
             tls_certificate: self.tls_certificate.or(under.tls_certificate),
             tls_key: self.tls_key.or(under.tls_key),
             environment: self.environment.or(under.environment),

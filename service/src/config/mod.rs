@@ -20,7 +20,7 @@ mod types;
 
 pub use args::ServeArgs;
 pub use layer::Layer;
-pub use types::{Hidden, MaybeListen, Span, Switch};
+pub use types::{Hidden, MaybeListen, PublicReportUrl, Span, Switch};
 
 use crate::{
     db::pool::{self, PoolSettings},
@@ -144,6 +144,8 @@ pub struct Config {
     pub internal_listen: MaybeListen,
     /// The URL under which partners reach the service, without a slash at its end; none: the address listened on.
     pub public_url: Option<String>,
+    /// The address of reports' public pages; none: what the database has stays.
+    pub public_report_url: Option<PublicReportUrl>,
     /// The certificate for TLS and its key; none: HTTP without TLS.
     pub tls: Option<TlsFiles>,
     /// The deployment's environment.
@@ -242,6 +244,7 @@ impl Config {
             listen: all.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
             internal_listen: all.internal_listen.unwrap_or(MaybeListen::At(INTERNAL_LISTEN)),
             public_url: all.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            public_report_url: all.public_report_url.clone(),
             tls: tls(&all)?,
             environment: all.environment.unwrap_or(Environment::Test),
             key_prefix: all.key_prefix.clone().unwrap_or_else(|| "vip".to_owned()),

@@ -43,6 +43,7 @@ fn defaults_are_as_documented() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(serde_json::to_value(config.internal_listen).unwrap(), "127.0.0.1:9464");
     assert_eq!((&config.public_url, &config.tls), (&None, &None));
+    assert_eq!(config.public_report_url, None);
     assert_eq!(config.environment, Environment::Test);
     assert_eq!(config.key_prefix, "vip");
     assert_eq!(config.database, Database::Embedded { postgres_bin: None });
@@ -95,6 +96,7 @@ fn every_option_is_understood_in_all_three_layers() {
         listen = "[::1]:9000"
         internal_listen = "off"
         public_url = "https://api.example.org/"
+        public_report_url = "https://reports.example/{slug}"
         tls_certificate = "/etc/tls.crt"
         tls_key = "/etc/tls.key"
         environment = "live"
@@ -381,5 +383,25 @@ fn the_help_tells_each_options_variable_and_default() {
         let variable = format!("[env: {}]", layer::variable_name(argument.get_id().as_str()));
         assert!(help.contains(&variable), "{}: {help}", argument.get_id());
         assert!(help.contains("[default: "), "{}: {help}", argument.get_id());
+    }
+}
+
+/// REP-20
+#[test]
+fn the_address_of_public_reports_is_checked_at_the_start_and_can_be_taken_away() {
+    let of = |text: &str| Layer::from_toml(&format!("public_report_url = '{text}'"));
+    for (text, address) in [
+        ("https://reports.example/{slug}", Some("https://reports.example/{slug}")),
+        ("off", None),
+    ] {
+        let config = Config::resolve(none(), none(), of(text).unwrap()).unwrap();
+        assert_eq!(config.public_report_url.unwrap().address(), address);
+    }
+    for wrong in ["https://reports.example/", "reports.example/{slug}", ""] {
+        let told = of(wrong).unwrap_err();
+        assert!(
+            told.contains("line 1") && told.contains("https://reports.example/{slug}"),
+            "{told}"
+        );
     }
 }

@@ -5,6 +5,8 @@ use std::{fmt, net::SocketAddr, ops::Deref, str::FromStr, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use zeroize::Zeroizing;
 
+use crate::rules::report_link;
+
 /// A length of time greater than none, written as `250ms`, `5s` or `1m 30s`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(Duration);
@@ -121,6 +123,50 @@ impl Serialize for MaybeListen {
 }
 
 impl<'de> Deserialize<'de> for MaybeListen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The address of reports' public pages, with a place for the slug, written as `https://reports.example/{slug}`, or `off`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PublicReportUrl {
+    /// This.
+    At(String),
+    /// There are none.
+    Off,
+}
+
+impl PublicReportUrl {
+    /// The address, where there is one.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        match self {
+            Self::At(address) => Some(address),
+            Self::Off => None,
+        }
+    }
+}
+
+impl FromStr for PublicReportUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, report_link::unfit(text)) {
+            ("off", _) => Ok(Self::Off),
+            (text, None) => Ok(Self::At(text.to_owned())),
+            (_, Some(why)) => Err(why),
+        }
+    }
+}
+
+impl Serialize for PublicReportUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.address().unwrap_or("off"))
+    }
+}
+
+impl<'de> Deserialize<'de> for PublicReportUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }

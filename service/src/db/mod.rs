@@ -17,6 +17,7 @@ pub mod partitions;
 pub mod photos;
 pub mod pool;
 pub mod renderings;
+pub mod report_settings;
 pub mod standby;
 pub mod statement;
 pub mod thresholds;

@@ -9,6 +9,8 @@
 #[cfg(feature = "render")]
 mod background;
 #[cfg(feature = "render")]
+mod judged;
+#[cfg(feature = "render")]
 mod printed;
 #[cfg(feature = "render")]
 mod worker;

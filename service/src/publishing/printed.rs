@@ -2,19 +2,25 @@
 //!
 //! The document shows no more than the JSON beside it (PII-3): one serves every partner that is granted the report, and
 //! a partner of a `NONE` or `MASKED` organisation must not find in the PDF what the detail hides.
-//! So plate, VIN and free texts pass the organisation's privacy mode before they are drawn, and hidden photos stay out.
+//! So plate, VIN, names and free texts pass the organisation's privacy mode before they are drawn, and hidden photos stay out.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use report_pdf::{Form, Photo, Point, Pricing, Report, Vehicle};
+use report_pdf::{Branch, Device, Form, Photo, PhotoFormat, Point, Pricing, Report, Source, Vehicle};
 use rust_decimal::Decimal;
 use serde::Deserialize;
 
+use super::judged::{self, StoredLimits};
 use crate::db::DbError;
-use crate::rules::personal::{StoredPlate, StoredText, StoredVin};
+use crate::rules::personal::{StoredPerson, StoredPlate, StoredText, StoredVin};
 use crate::rules::privacy::PiiMode;
+use crate::rules::report_link;
 
 /// The most photos a PDF shows; the API has them all.
-pub const PHOTOS_MAX: usize = 6;
+pub const PHOTOS_MAX: usize = 12;
+/// The kind of photos that show damages: they come first.
+const DAMAGE: &str = "DAMAGE";
 
 /// `report_document` of the database.
 #[derive(Deserialize)]
@@ -24,6 +30,12 @@ struct Stored {
     organization_name: String,
     branch_name: String,
     branch_city: String,
+    branch_district: String,
+    branch_address: String,
+    branch_telephone: String,
+    inspector_name: StoredPerson,
+    public_slug: Option<String>,
+    public_report_url: Option<String>,
     published_at: DateTime<Utc>,
     created_at: DateTime<Utc>,
     vehicle: StoredVehicle,
@@ -49,6 +61,7 @@ struct StoredVehicle {
     transmission: String,
     color: String,
     mileage_km: i32,
+    factory_power_hp: Option<Decimal>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +81,10 @@ struct StoredForm {
     general_note: StoredText,
     is_test_line: bool,
     points: Vec<StoredPoint>,
+    /// The measurements whose values it has; null where it is none of the test line.
+    measurements: Option<Vec<StoredMeasurement>>,
+    /// The limits of codes that it has no answer for; null likewise.
+    limits: Option<BTreeMap<String, StoredLimits>>,
 }
 
 #[derive(Deserialize)]
@@ -80,13 +97,27 @@ struct StoredPoint {
     severity: String,
     numeric_value: Option<Decimal>,
     note: StoredText,
+    /// The measurement that the value is of; null where an inspector wrote it.
+    measurement: Option<String>,
+    /// The limits that held when it was written.
+    limits: Option<StoredLimits>,
+}
+
+#[derive(Deserialize)]
+struct StoredMeasurement {
+    id: String,
+    device_serial: Option<String>,
+    measured_at: DateTime<Utc>,
+    applied_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Deserialize)]
 struct StoredPhoto {
     kind: String,
+    point_code: Option<String>,
     caption: Option<StoredText>,
     object_key: String,
+    mime_type: String,
 }
 
 /// The report as it is printed, and the keys of its photos, whose bytes are not read yet.
@@ -106,24 +137,20 @@ pub fn read(json: &str) -> Result<(Report, Vec<String>), DbError> {
 }
 
 fn printed(stored: Stored, mode: PiiMode) -> (Report, Vec<String>) {
-    let (photos, keys) = stored
-        .photos
-        .into_iter()
-        .take(PHOTOS_MAX)
-        .map(|photo| {
-            let printed = Photo {
-                caption: photo.caption.map(|caption| mode.text(caption)),
-                kind: photo.kind,
-                jpeg: Vec::new(),
-            };
-            (printed, photo.object_key)
-        })
-        .unzip();
+    let photos_in_all = stored.photos.len();
+    let (photos, keys) = photos(stored.photos, &stored.forms, mode);
+    let factory_power_hp = stored.vehicle.factory_power_hp;
     let report = Report {
         report_number: stored.report_number,
         organization_name: stored.organization_name,
-        branch_name: stored.branch_name,
-        branch_city: stored.branch_city,
+        branch: Branch {
+            name: stored.branch_name,
+            address: stored.branch_address,
+            district: stored.branch_district,
+            city: stored.branch_city,
+            telephone: stored.branch_telephone,
+        },
+        inspector: mode.person(&stored.inspector_name),
         published_at: stored.published_at,
         created_at: stored.created_at,
         status_label: "Yayımlandı".to_owned(),
@@ -150,22 +177,66 @@ fn printed(stored: Stored, mode: PiiMode) -> (Report, Vec<String>) {
             currency: stored.pricing.currency,
         },
         overall_score: stored.overall_score,
-        summary: mode.text(stored.summary),
-        recommendation: mode.text(stored.recommendation),
+        summary: mode.printed_text(stored.summary),
+        recommendation: mode.printed_text(stored.recommendation),
         forms: stored
             .forms
             .into_iter()
             .filter(|form| !form.points.is_empty() || !form.general_note.is_empty())
-            .map(|form| printed_form(form, mode))
+            .map(|form| printed_form(form, mode, factory_power_hp))
             .collect(),
         photos,
-        verification_url: None,
+        photos_in_all,
+        verification_url: stored
+            .public_report_url
+            .zip(stored.public_slug)
+            .map(|(address, slug)| report_link::of(&address, &slug)),
     };
     (report, keys)
 }
 
-fn printed_form(form: StoredForm, mode: PiiMode) -> Form {
+/// The photos that are printed, those of damages first, and their keys.
+fn photos(mut stored: Vec<StoredPhoto>, forms: &[StoredForm], mode: PiiMode) -> (Vec<Photo>, Vec<String>) {
+    stored.sort_by_key(|photo| photo.kind != DAMAGE);
+    let point_name = |code: &str| {
+        let mut points = forms.iter().flat_map(|form| &form.points);
+        points.find(|point| point.code == code).map(|point| point.name.clone())
+    };
+    stored
+        .into_iter()
+        .take(PHOTOS_MAX)
+        .map(|photo| {
+            let printed = Photo {
+                point: photo.point_code.as_deref().and_then(point_name),
+                caption: photo.caption.map(|caption| mode.printed_text(caption)),
+                kind: photo.kind,
+                format: match photo.mime_type.as_str() {
+                    "image/jpeg" => Some(PhotoFormat::Jpeg),
+                    "image/png" => Some(PhotoFormat::Png),
+                    "image/webp" => Some(PhotoFormat::WebP),
+                    _ => None,
+                },
+                data: Vec::new(),
+            };
+            (printed, photo.object_key)
+        })
+        .unzip()
+}
+
+fn printed_form(form: StoredForm, mode: PiiMode, factory_power_hp: Option<Decimal>) -> Form {
+    let computed = if form.is_test_line {
+        let value_of = |code: &str| form.points.iter().find(|point| point.code == code)?.numeric_value;
+        judged::computed(value_of, &form.limits.unwrap_or_default(), factory_power_hp)
+    } else {
+        Vec::new()
+    };
+    let measurements = form.measurements.unwrap_or_default();
+    let device_of = |id: &str| measurements.iter().position(|measurement| measurement.id == id);
     let points = form.points.into_iter().map(|point| Point {
+        limits: point
+            .numeric_value
+            .zip(point.limits)
+            .and_then(|(value, limits)| limits.of_value(value, &point.status_code)),
         code: point.code,
         name: point.name,
         status_code: point.status_code,
@@ -173,13 +244,26 @@ fn printed_form(form: StoredForm, mode: PiiMode) -> Form {
         severity: point.severity,
         numeric_value: point.numeric_value,
         unit: point.unit,
-        note: mode.text(point.note),
+        note: mode.printed_text(point.note),
+        source: match &point.measurement {
+            Some(measurement) => Source::Device(device_of(measurement)),
+            None => Source::Inspector,
+        },
     });
     Form {
         name: form.name,
         score_category: form.score_category,
-        general_note: mode.text(form.general_note),
+        general_note: mode.printed_text(form.general_note),
         points: points.collect(),
         is_test_line: form.is_test_line,
+        computed,
+        devices: measurements
+            .iter()
+            .map(|measurement| Device {
+                serial: measurement.device_serial.clone().unwrap_or_default(),
+                measured_at: measurement.measured_at,
+                applied_at: measurement.applied_at,
+            })
+            .collect(),
     }
 }

@@ -266,7 +266,7 @@ impl Worker {
         }
         let (mut printed, photos) = printed::read(&document.json)?;
         for (photo, key) in printed.photos.iter_mut().zip(&photos) {
-            photo.jpeg = within(STORE, self.photo(key)).await?;
+            photo.data = within(STORE, self.photo(key)).await?;
         }
         let pdf = self.draw(printed, place).await?;
         let stored = StoredPdf {

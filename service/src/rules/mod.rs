@@ -1,5 +1,6 @@
 //! Rules of the contract as pure functions: no I/O, tested over their whole tables.
 
+pub mod axle;
 pub mod branch_code;
 pub mod byte_range;
 pub mod cursor;
@@ -14,6 +15,7 @@ pub mod personal;
 pub mod plate;
 pub mod plausible;
 pub mod privacy;
+pub mod report_link;
 pub mod score;
 pub mod scrub;
 #[cfg(test)]

@@ -84,6 +84,8 @@ personal! {
     StoredPlate;
     /// A vehicle identification number.
     StoredVin;
+    /// The name of an inspector.
+    StoredPerson;
     /// An inspector's free text: `note`, `general_note`, `summary`, `recommendation`, `caption`.
     StoredText;
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::personal::{StoredPlate, StoredText, StoredVin};
+use super::personal::{StoredPerson, StoredPlate, StoredText, StoredVin};
 use super::plate::{Parts, spaced};
 use super::scrub;
 use crate::db::column;
@@ -72,13 +72,42 @@ impl PiiMode {
     /// An inspector's free text (`note`, `general_note`, `summary`, `recommendation`, `caption`): without national ids
     /// and telephone numbers under `NONE` and `MASKED` ([`scrub::scrub`]), as stored under `FULL`.
     pub fn text(self, stored: StoredText) -> String {
+        self.marked(stored, scrub::REMOVED)
+    }
+
+    /// The same for the pages of a report, where a mark in their language stands in the place of what is removed.
+    pub fn printed_text(self, stored: StoredText) -> String {
+        self.marked(stored, scrub::REMOVED_ON_PAPER)
+    }
+
+    fn marked(self, stored: StoredText, mark: &str) -> String {
         let stored = stored.into_stored();
         match self {
-            Self::None | Self::Masked => match scrub::scrub(&stored) {
+            Self::None | Self::Masked => match scrub::scrub_with(&stored, mark) {
                 std::borrow::Cow::Borrowed(_) => stored,
                 std::borrow::Cow::Owned(clean) => clean,
             },
             Self::Full => stored,
+        }
+    }
+
+    /// Who inspected (PII-6): hidden under `NONE`, initials under `MASKED` (`M. Y.`), the whole name under `FULL`. Nobody's
+    /// name is an empty text in every mode.
+    pub fn person(self, stored: &StoredPerson) -> String {
+        let name = stored.stored().trim();
+        if name.is_empty() {
+            return String::new();
+        }
+        match self {
+            Self::None => HIDDEN.to_owned(),
+            Self::Masked => {
+                let initials = name.split_whitespace().filter_map(|part| part.chars().next());
+                initials
+                    .map(|initial| format!("{initial}."))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            }
+            Self::Full => name.to_owned(),
         }
     }
 }
@@ -96,6 +125,45 @@ mod tests {
 
     fn number(text: &str) -> StoredVin {
         text.to_owned().into()
+    }
+
+    /// PII-6
+    #[test]
+    fn who_inspected_is_hidden_shortened_or_named() {
+        let person = |name: &str| StoredPerson::from(name.to_owned());
+        for (mode, shown) in [(None, "***"), (Masked, "Ş. T. Ö."), (Full, "Şule Taş Öz")] {
+            assert_eq!(
+                mode.person(&person(" Şule  Taş Öz")).replace("  ", " "),
+                shown,
+                "{mode:?}"
+            );
+            assert_eq!(mode.person(&person(" ")), "", "{mode:?}");
+        }
+    }
+
+    /// PII-3
+    #[test]
+    fn on_paper_the_mark_is_in_the_language_of_the_report() {
+        let text = || "Sahibi arandı: 0532 123 45 67.".to_owned().into();
+        for (mode, shown) in [
+            (None, "Sahibi arandı: [gizlendi]."),
+            (Masked, "Sahibi arandı: [gizlendi]."),
+            (Full, "Sahibi arandı: 0532 123 45 67."),
+        ] {
+            assert_eq!(mode.printed_text(text()), shown, "{mode:?}");
+        }
+    }
+
+    /// PII-5
+    #[test]
+    fn no_mode_promises_to_find_names_of_persons_in_a_text() {
+        let text = "Deniz Barış, deniz@ornek.example, Moda Cad. No: 3, IBAN TR33 0006 1005 1978 6457 8413 26";
+        for mode in [None, Masked] {
+            let shown = mode.text(text.to_owned().into());
+            for kept in ["Deniz Barış", "deniz@ornek.example", "Moda Cad. No: 3"] {
+                assert!(shown.contains(kept), "{mode:?}: {shown}");
+            }
+        }
     }
 
     /// PII-1

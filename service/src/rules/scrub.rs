@@ -10,8 +10,10 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-/// What stands in the place of removed text.
+/// What stands in the place of removed text in an answer.
 pub const REMOVED: &str = "[removed]";
+/// The same on the pages of a report, in the language of the reports.
+pub const REMOVED_ON_PAPER: &str = "[gizlendi]";
 
 /// One way to write an id or a number, tried after those before it.
 struct Pattern {
@@ -92,6 +94,11 @@ const ANNOUNCING: &[&str] = &[
 ///
 /// Vehicle numbers, VINs, prices, mileages, dates and report numbers stay.
 pub fn scrub(text: &str) -> Cow<'_, str> {
+    scrub_with(text, REMOVED)
+}
+
+/// [`scrub`], with another mark in the place of what is removed.
+pub fn scrub_with<'t>(text: &'t str, mark: &str) -> Cow<'t, str> {
     if !may_hold_a_number(text) {
         return Cow::Borrowed(text);
     }
@@ -115,7 +122,7 @@ pub fn scrub(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     for span in removed {
         clean.push_str(&text[copied..span.start]);
-        clean.push_str(REMOVED);
+        clean.push_str(mark);
         copied = span.end;
     }
     clean.push_str(&text[copied..]);

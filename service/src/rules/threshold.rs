@@ -71,6 +71,50 @@ pub fn status(value: Decimal, bounds: Option<&Bounds>) -> Option<PointStatus> {
     })
 }
 
+/// A stretch of the values that have one status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where it ends; the last one has no end.
+    pub until: Option<Decimal>,
+    /// The status of the values within it.
+    pub status: PointStatus,
+}
+
+/// All values from the least to the greatest, as stretches of one status: what a scale is coloured by. To which of two
+/// stretches the value between them belongs, only [`status`] says.
+pub fn stretches(bounds: &Bounds) -> Vec<Stretch> {
+    let mut cuts: Vec<Decimal> = [
+        bounds.good_min,
+        bounds.good_max,
+        bounds.borderline_min,
+        bounds.borderline_max,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    cuts.sort();
+    cuts.dedup();
+    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut from: Option<Decimal> = None;
+    for until in cuts.into_iter().map(Some).chain([None]) {
+        // Any value between the two tells the stretch; beyond the ends, one step further.
+        let inside = match (from, until) {
+            (Some(from), Some(until)) => from.checked_add(until).map(|sum| sum / Decimal::TWO),
+            (Some(from), None) => from.checked_add(Decimal::ONE),
+            (None, Some(until)) => until.checked_sub(Decimal::ONE),
+            (None, None) => Some(Decimal::ZERO),
+        };
+        if let Some(status) = inside.and_then(|value| status(value, Some(bounds))) {
+            match stretches.last_mut() {
+                Some(last) if last.status == status => last.until = until,
+                _ => stretches.push(Stretch { until, status }),
+            }
+        }
+        from = until;
+    }
+    stretches
+}
+
 fn within(value: Decimal, min: Option<Decimal>, max: Option<Decimal>) -> bool {
     (min.is_some() || max.is_some()) && min.is_none_or(|min| value >= min) && max.is_none_or(|max| value <= max)
 }
@@ -81,7 +125,7 @@ mod tests {
     use rust_decimal::Decimal;
 
     use super::PointStatus::{Borderline, Good, OutOfLimit};
-    use super::{Bounds, status};
+    use super::{Bounds, Stretch, status, stretches};
 
     fn bounds(good_min: &str, good_max: &str, borderline_min: &str, borderline_max: &str) -> Bounds {
         let number = |text: &str| (!text.is_empty()).then(|| text.parse().expect("a number"));
@@ -130,6 +174,51 @@ mod tests {
     }
 
     #[test]
+    fn a_scale_is_coloured_as_its_values_are_judged() {
+        let stretch = |until: &str, status| Stretch {
+            until: until.parse().ok(),
+            status,
+        };
+        let table = [
+            (
+                bounds("60", "", "40", ""),
+                vec![stretch("40", OutOfLimit), stretch("60", Borderline), stretch("", Good)],
+            ),
+            (
+                bounds("", "20", "", "30"),
+                vec![stretch("20", Good), stretch("30", Borderline), stretch("", OutOfLimit)],
+            ),
+            (
+                bounds("-5", "5", "-7", "7"),
+                vec![
+                    stretch("-7", OutOfLimit),
+                    stretch("-5", Borderline),
+                    stretch("5", Good),
+                    stretch("7", Borderline),
+                    stretch("", OutOfLimit),
+                ],
+            ),
+            (
+                bounds("60", "", "", ""),
+                vec![stretch("60", OutOfLimit), stretch("", Good)],
+            ),
+            // Borderline on one side only, and bounds that are the same.
+            (
+                bounds("10", "20", "10", "30"),
+                vec![
+                    stretch("10", OutOfLimit),
+                    stretch("20", Good),
+                    stretch("30", Borderline),
+                    stretch("", OutOfLimit),
+                ],
+            ),
+        ];
+        for (bounds, expected) in table {
+            assert_eq!(stretches(&bounds), expected, "{bounds:?}");
+        }
+    }
+
+    #[test]
     fn without_bounds_there_is_no_status() {
         assert_eq!(status(Decimal::ONE, None), None);
     }
@@ -148,6 +237,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_value_has_the_status_of_its_stretch(
+            bounds in [proptest::option::of(-20i64..20), proptest::option::of(-20i64..20),
+                       proptest::option::of(-20i64..20), proptest::option::of(-20i64..20)],
+            value in -50i64..50,
+        ) {
+            let [good_min, good_max, borderline_min, borderline_max] = bounds.map(|bound| bound.map(Decimal::from));
+            let bounds = Bounds { good_min, good_max, borderline_min, borderline_max };
+            // Between whole numbers, where no bound is.
+            let value = Decimal::from(value) + Decimal::new(5, 1);
+            let of = stretches(&bounds).into_iter().find(|stretch| stretch.until.is_none_or(|until| value <= until));
+            prop_assert_eq!(of.map(|stretch| stretch.status), status(value, Some(&bounds)));
+        }
+
         #[test]
         fn moving_away_from_the_good_range_never_makes_a_status_better(
             good in 0i64..1_000, margin in 0i64..1_000, value in -5_000i64..5_000, further in 0i64..1_000,

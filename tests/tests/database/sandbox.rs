@@ -208,7 +208,10 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
 
     for (organization, mode) in data.organizations.iter().enumerate() {
         let published = data.inspections.iter().find(|row| {
-            row.status == "PUBLISHED" && data.branches[row.branch].organization == organization && row.photos.len() > 6
+            row.status == "PUBLISHED"
+                && data.branches[row.branch].organization == organization
+                && row.photos.len() > 6
+                && row.forms.len() == 5
         });
         let published = published.expect("a published report");
         let vehicle = &data.vehicles[published.vehicle];
@@ -217,7 +220,39 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
         let (report, photos) = publishing::read(document.get(0)).expect("printable");
         assert_eq!(report.vehicle.vin == vehicle.vin, mode.pii_mode == "FULL");
         assert_eq!(report.vehicle.plate == "***", mode.pii_mode == "NONE");
-        assert!(photos.len() <= publishing::PHOTOS_MAX && !photos.is_empty());
+        let shown = published
+            .photos
+            .iter()
+            .filter(|photo| photo.show_in_report && !sandbox_pictures::is_paper(photo.kind));
+        assert_eq!(report.photos_in_all, shown.count());
+        assert_eq!(photos.len(), report.photos_in_all.min(publishing::PHOTOS_MAX));
+        let first_other = report
+            .photos
+            .iter()
+            .position(|photo| photo.kind != "DAMAGE")
+            .unwrap_or(0);
+        assert!(report.photos[first_other..].iter().all(|photo| photo.kind != "DAMAGE"));
+        // Each value of a test line is judged by limits, and the limits say of it what the report does.
+        for form in report.forms.iter().filter(|form| form.is_test_line) {
+            for point in form
+                .points
+                .iter()
+                .chain(&form.computed)
+                .filter(|point| !point.status_code.is_empty())
+            {
+                let limits = point.limits.as_ref().expect("limits");
+                let value = point.numeric_value.expect("a value");
+                let of = limits
+                    .stretches
+                    .iter()
+                    .find(|stretch| stretch.until.is_none_or(|until| value < until));
+                let on_a_bound = limits.stretches.iter().any(|stretch| stretch.until == Some(value));
+                assert!(
+                    on_a_bound || of.expect("a stretch").status_code == point.status_code,
+                    "{point:?}"
+                );
+            }
+        }
         assert!(
             report
                 .photos

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use lopdf::Document;
+use partner_api::db::connection::Connection;
+use partner_api::db::report_settings;
 use partner_api::publishing::{Turn, Worker};
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::fixture::{branches, organizations};
@@ -257,4 +259,67 @@ async fn a_report_is_rendered_in_the_background_when_it_is_published() {
     };
     service.within(Duration::from_secs(120), is_served).await;
     assert!(text(&get(&service).await).contains(&squeezed(PLATE)));
+}
+
+/// REP-20
+#[tokio::test]
+async fn a_pdf_links_to_its_public_page_where_there_is_one() {
+    let service = Service::start().await;
+    let client = Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap();
+    let slug = service
+        .rows(&format!(
+            "SELECT public_slug AS slug FROM inspections WHERE id = '{PUBLISHED}'"
+        ))
+        .await;
+    let link = format!("reports.example/{}", slug[0]["slug"].as_str().unwrap());
+    for (address, is_printed) in [(Some("https://reports.example/{slug}"), true), (None, false)] {
+        assert!(report_settings::set_public_report_url(&client, address).await.unwrap());
+        assert!(!report_settings::set_public_report_url(&client, address).await.unwrap());
+        let text = rendered_anew(&service).await;
+        assert_eq!(text.contains(&squeezed(&link)), is_printed, "{text}");
+        assert_eq!(text.contains(&squeezed("Raporu doğrula")), is_printed, "{text}");
+    }
+}
+
+/// REP-18, PII-6
+#[tokio::test]
+async fn a_pdf_says_who_inspected_where_and_which_device_measured_against_which_limits() {
+    let service = Service::start().await;
+    for sql in [
+        // The measurement that the form's answer names.
+        format!(
+            "INSERT INTO measurements (id, partner_id, key_id, organization_id, branch_id, plate, device_serial, measured_at,
+                 received_at, raw, raw_sha256, status, inspection_id, settled_at, point_codes, point_texts, point_outcomes)
+             SELECT '01974d21-0000-7f00-8000-000000000001', k.partner_id, k.key_id, i.organization_id, i.branch_id, i.plate,
+                 'BRK-7', '2026-05-12T08:30:00Z', '2026-05-12T08:31:00Z', 'x', sha256('x'), 'APPLIED', i.id,
+                 '2026-05-12T08:32:00Z', '{{BRAKE_FRONT_LEFT}}', '{{2.85}}', '{{applied}}'
+             FROM inspections i, (SELECT key_id, partner_id FROM api_keys LIMIT 1) k WHERE i.id = '{PUBLISHED}'"
+        ),
+        format!("UPDATE inspections SET inspector_name = 'Şule Taş' WHERE id = '{PUBLISHED}'"),
+        format!(
+            "UPDATE branches SET address = 'Mithatpaşa Cad. No: 8', telephone = '0232 555 01 09' WHERE id = '{}'",
+            branches::IZMIR_01
+        ),
+    ] {
+        service.db.batch_execute(&sql).await.unwrap();
+    }
+    let text = rendered_anew(&service).await;
+    for expected in [
+        "Ş. T.",
+        "Mithatpaşa Cad. No: 8, Konak / İzmir",
+        "0232 555 01 09",
+        "BRK-7",
+        "12.05.2026 11:30",
+        "12.05.2026 11:32",
+        "2,85 kN",
+        "iyi: en az 2,50",
+        "sınırda: en az 2,00",
+        // What an inspector wrote himself, with limits that say the same of it.
+        "-6,25 m/km",
+        "elle girildi",
+        "iyi: ±5,00",
+    ] {
+        assert!(text.contains(&squeezed(expected)), "{expected} in {text}");
+    }
+    assert!(!text.contains("ŞuleTaş"), "{text}");
 }

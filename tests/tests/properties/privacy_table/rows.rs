@@ -61,8 +61,12 @@ pub const PERSONAL: &[(&str, &str, [&str; 3])] = &[
     ("get_inspection_photos", "/photos/*/caption", CAPTION),
 ];
 
-/// What the PDF prints of the personal fields.
+/// Who inspected: in the PDF alone (PII-6).
+pub const INSPECTOR: [&str; 3] = ["***", "Ş. Y.", "Şule Yılmazer"];
+
+/// What the PDF prints of the personal fields, where a mark in its own language stands for `[removed]`.
 pub const PDF: &[(&str, [&str; 3])] = &[
+    ("inspector_name", INSPECTOR),
     ("plate", PLATE),
     ("vin", SNAPSHOT_VIN),
     ("summary", SUMMARY),
