@@ -1,7 +1,7 @@
 // The inspectors' page: who is signed in, what the address names, and what is told of changes.
 
 import { api, onSignedOut, Refused } from "./api.js";
-import { applyMeasurement, askToIgnore, newest } from "./banner.js";
+import { applyMeasurement, askToIgnore, newest, tellWhatCame } from "./banner.js";
 import { h, render } from "./dom.js";
 import { flush, flushAll, forgetDrafts, isAnythingUnsent } from "./drafts.js";
 import { watch } from "./events.js";
@@ -14,6 +14,10 @@ import { signInAgain, signInPage } from "./sign-in.js";
 import { changed, clearNotices, putAway, shownBy, state, tell } from "./state.js";
 import { button, dialog, failure, focusSoon, icon, note } from "./ui.js";
 
+/** How often what is shown is read anew though nothing was told of it, in milliseconds: not all old reports are watched. */
+const ANYWAY = 60_000;
+/** How long nobody may touch the page and still be taken to be there, in milliseconds: what it reads by itself would keep the session alive. */
+const ATTENDED = 20 * 60_000;
 /** How often what is told in words, such as "5 minutes ago", is told anew, in milliseconds. */
 const TICK = 20_000;
 /** Changes that come together are read together, in milliseconds. */
@@ -41,7 +45,7 @@ function signedIn(session) {
   state.list.branch = session.branches.some(({ id }) => id === state.list.branch) ? state.list.branch : "";
   stream?.stop();
   stream = watch({
-    open: () => { state.connection = "open"; read(); flushAll(); changed(); },
+    open: () => { state.connection = "open"; readUnasked(); flushAll(); changed(); },
     lost: () => { state.connection = "lost"; changed(); },
     changed: (id) => isShown(id) && readSoon(),
     signedOut: ended,
@@ -109,6 +113,22 @@ function follow() {
 }
 
 let hasRead = false;
+let touched = Date.now();
+let isStale = false;
+
+/** Somebody is there: what was not read meanwhile is read now. */
+function attend() {
+  touched = Date.now();
+  if (!isStale) return;
+  isStale = false;
+  read();
+}
+
+/** Reads by itself what is shown, for whoever is there. */
+function readUnasked() {
+  if (Date.now() - touched < ATTENDED) read();
+  else isStale = true;
+}
 
 /** Reads what is shown. */
 function read() {
@@ -122,7 +142,7 @@ const isShown = (id) => state.route.view === "list" || (state.route.view === "re
 
 function readSoon() {
   clearTimeout(reread);
-  reread = setTimeout(read, TOGETHER);
+  reread = setTimeout(readUnasked, TOGETHER);
 }
 
 // Keys. With Alt, so that nobody meets one by typing or by speaking.
@@ -162,11 +182,12 @@ const DIALOGS = { move: moveDialog, keys: keysDialog, leave: leaveDialog };
 function show() {
   const { session, signIn, route, dialog: asked } = state;
   const page = !session ? (signIn ? signInPage(signedIn) : waiting()) : route.view === "list" ? listPage() : route.view === "new" ? openPage() : reportPage();
+  tellWhatCame();
   document.title = [route.view === "report" && state.report?.data?.plate, t("name")].filter(Boolean).join(" · ");
   render(document.getElementById("page"), [
     top(),
     session && state.connection === "lost" && h("div", { class: "lost", key: "lost", role: "status" }, icon("lost"), h("span", null, t("connection.lost")), button(t("connection.now"), () => stream?.now(), { kind: "quiet" })),
-    state.notices.length > 0 && h("div", { class: "notices", key: "notices" }, state.notices.map(({ id, kind, text }) => h("div", { class: `notice ${kind}`, key: id }, icon(kind), h("span", null, text), h("button", { type: "button", class: "quiet", "aria-label": t("close"), onclick: () => putAway(id) }, icon("close"))))),
+    state.notices.length > 0 && h("section", { class: "notices", key: "notices", "aria-label": t("notices") }, state.notices.map(({ id, kind, text }) => h("div", { class: `notice ${kind}`, key: id }, icon(kind), h("span", null, text), h("button", { type: "button", class: "quiet", "aria-label": t("close"), onclick: () => putAway(id) }, icon("close"))))),
     page,
     session && signIn === "ended" ? signInAgain(signedIn, goodbye) : asked && session && DIALOGS[asked.name](),
   ]);
@@ -185,7 +206,7 @@ function top() {
     h("div", { class: "who" },
       session && h("span", { class: "inspector" }, session.inspector),
       h("div", { class: "languages", role: "group", "aria-label": t("language") }, ["tr", "en"].map((one) => h("button", {
-        type: "button", lang: one, "aria-pressed": String(language() === one), "aria-label": { tr: "Türkçe", en: "English" }[one], onclick: () => { speak(one); changed(); },
+        type: "button", lang: one, "aria-pressed": String(language() === one), title: { tr: "Türkçe", en: "English" }[one], onclick: () => { speak(one); changed(); },
       }, one.toUpperCase()))),
       session && button(t("keys.short"), KEYS.KeyK, { kind: "quiet wide", "aria-keyshortcuts": "Alt+K" }),
       session && !signIn && button(t("leave.short"), leave, { kind: "quiet" })));
@@ -196,7 +217,9 @@ window.addEventListener("hashchange", follow);
 window.addEventListener("keydown", pressed);
 window.addEventListener("beforeunload", (event) => { if (isAnythingUnsent() || isAnyPhotoUnsent()) event.preventDefault(); });
 // A tablet that was put away is looked at again.
-document.addEventListener("visibilitychange", () => { if (!document.hidden && state.session && !state.signIn) { stream?.now(); read(); } });
+document.addEventListener("visibilitychange", () => { if (!document.hidden && state.session && !state.signIn) { stream?.now(); readUnasked(); } });
 setInterval(changed, TICK);
+setInterval(() => { if (!document.hidden && state.connection === "open") readUnasked(); }, ANYWAY);
+for (const touch of ["pointerdown", "keydown", "wheel", "touchstart"]) window.addEventListener(touch, attend, { passive: true });
 follow();
 begin();

@@ -6,7 +6,7 @@ import { queued, took } from "./drafts.js";
 import { quantity, time } from "./format.js";
 import { t, word } from "./i18n.js";
 import { picture } from "./picture.js";
-import { isOpen, testLine } from "./rules.js";
+import { isOpen, isWritten, testLine } from "./rules.js";
 import { changed, state, tell } from "./state.js";
 import { announce, button, failure, focusSoon, icon, status, when } from "./ui.js";
 
@@ -47,9 +47,10 @@ async function failed(error, id) {
 }
 
 export function applyMeasurement(measurement) {
+  if (!isWritten(state.report.data)) return;
   const { id } = state.report;
   const count = measurement.values.filter((value) => value.would_be).length;
-  return settle(measurement, async () => {
+  settle(measurement, async () => {
     took(await api.apply(id, measurement.id));
     const form = testLine(state.report.data);
     if (form) location.hash = `#/reports/${id}/${form.template_code}`;
@@ -70,16 +71,30 @@ function notAsked() {
 
 function discardMeasurement(measurement) {
   const { id } = state.report;
-  return settle(measurement, async () => {
+  settle(measurement, async () => {
     await api.discard(measurement.id);
     took(await api.report(id));
   }, t("banner.ignored"));
 }
 
+/** The report that was looked at last, and when the newest came that waited for it then. */
+let looked = { report: null, came: 0 };
+
+/** Tells who does not see the page of a measurement that waits, and of one that comes while its report is there. */
+export function tellWhatCame() {
+  const report = state.report?.data ? state.report.id : null;
+  const now = newest();
+  const came = now ? new Date(now.received_at).getTime() : 0;
+  const before = looked.report === report ? looked.came : 0;
+  if (came > before) announce(t("banner.came", { count: state.report.data.waiting.length, time: time(now.measured_at) }));
+  looked = { report, came: Math.max(came, before) };
+}
+
 export const newest = () => (state.report?.data && isOpen(state.report.data) ? state.report.data.waiting[0] : undefined);
 export const askToIgnore = () => newest() && ask(newest());
 
-export function banner(report) {
+/** All that waits; the newest with its values where `isOpened`. */
+export function banner(report, isOpened) {
   if (!isOpen(report) || report.waiting.length === 0) return null;
   const [first, ...others] = report.waiting;
   return h("section", { class: "banner", key: "banner", "aria-labelledby": "banner-title" },
@@ -88,28 +103,32 @@ export function banner(report) {
       h("div", null,
         h("h2", { id: "banner-title", tabindex: "-1" }, t("banner.title", { count: report.waiting.length })),
         h("p", null, t("banner.lead")))),
-    measurement(report, first, true),
+    measurement(report, first, true, isOpened),
     others.length > 0 && h("details", { key: "older" },
       h("summary", null, t("banner.older", { count: others.length })),
-      others.map((other) => measurement(report, other, false))));
+      others.map((other) => measurement(report, other, false, true))));
 }
 
-function measurement(report, one, isNewest) {
+/** `isOpened`: with its values, rather than a link to them. */
+function measurement(report, one, isNewest, isOpened) {
   const isOld = Date.now() - new Date(one.measured_at).getTime() > OLD;
   return h("article", { class: "measurement", key: one.id, "aria-label": t("banner.of", { device: one.device_serial ?? t("banner.noSerial"), time: time(one.measured_at) }) },
-    h("dl", { class: "facts" },
-      h("div", null, h("dt", null, t("banner.device")), h("dd", null, one.device_serial ?? t("banner.noSerial"), one.partner && h("small", null, one.partner))),
-      h("div", { class: isOld ? "old" : null }, h("dt", null, t("banner.measured")), h("dd", null, time(one.measured_at), h("small", null, isOld && icon("fair"), when(one.measured_at)))),
-      h("div", null, h("dt", null, t("banner.received")), h("dd", null, time(one.received_at), h("small", null, when(one.received_at))))),
+    h("div", { class: "measured" },
+      h("dl", { class: "facts" },
+        h("div", null, h("dt", null, t("banner.device")), h("dd", null, one.device_serial ?? t("banner.noSerial"), one.partner && h("small", null, one.partner))),
+        h("div", { class: isOld ? "old" : null }, h("dt", null, t("banner.measured")), h("dd", null, time(one.measured_at), h("small", null, isOld && icon("fair"), when(one.measured_at)))),
+        h("div", null, h("dt", null, t("banner.received")), h("dd", null, time(one.received_at), h("small", null, when(one.received_at))))),
+      doing.asked === one.id ? really(one) : actions(report, one, isNewest)),
     isOld && h("p", { class: "note fair" }, icon("fair"), h("span", null, t("banner.old"))),
-    h("div", { class: "beside" }, table(report, one), isNewest && picture(after(report, one), { title: t("banner.picture"), isSmall: true })),
-    doing.asked === one.id ? really(one) : actions(one, isNewest));
+    isOpened ? h("div", { class: "beside", key: "beside" }, isNewest && picture(after(report, one), t("banner.picture")), table(report, one)) :
+    h("a", { key: "look", class: "look", href: `#/reports/${report.id}/${testLine(report)?.template_code ?? ""}` }, t("banner.look"), icon("next")));
 }
 
-function actions(one, isNewest) {
+function actions(report, one, isNewest) {
   const isBusy = doing.id !== null;
   const of = t("banner.of", { device: one.device_serial ?? t("banner.noSerial"), time: time(one.measured_at) });
   return h("div", { class: "actions", key: "actions" },
+    !isWritten(report) ? h("p", { class: "hint" }, t("banner.notNow", { stage: word("stage", report.status) })) :
     button(doing.id === one.id ? t("banner.doing") : t("banner.apply"), () => applyMeasurement(one), {
       kind: "primary big", sign: "check", id: isNewest ? "apply" : null, "aria-disabled": isBusy ? "true" : null, "aria-keyshortcuts": isNewest ? "Alt+U" : null, "aria-description": of,
     }),
@@ -137,15 +156,20 @@ function after(report, one) {
 
 function table(report, one) {
   const points = new Map((testLine(report)?.points ?? []).map((point) => [point.code, point]));
+  const order = [...points.keys()];
+  const place = ({ code }) => (order.includes(code) ? order.indexOf(code) : order.length);
+  const values = [...one.values].sort((left, right) => place(left) - place(right));
+  const isNew = values.every(({ today }) => today === null || today === undefined);
+  const columns = ["point", !isNew && "today", "new", "becomes"].filter(Boolean);
   return h("table", null,
     h("caption", { class: "unseen" }, t("banner.values")),
-    h("thead", null, h("tr", null, ["point", "today", "new", "becomes"].map((column) => h("th", { scope: "col", class: column }, t(`banner.${column}`))))),
-    h("tbody", null, one.values.map((value) => {
+    h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col", class: column, key: column }, h("span", null, t(`banner.${column}`)))))),
+    h("tbody", null, values.map((value) => {
       const point = points.get(value.code);
       const isOther = value.today !== null && value.today !== undefined && value.today !== value.value;
       return h("tr", { key: value.code, class: value.would_be ? null : "skipped" },
         h("th", { scope: "row" }, point?.name ?? value.code),
-        h("td", { class: "today" }, value.today === null || value.today === undefined ? "—" : quantity(value.today, point?.unit)),
+        !isNew && h("td", { class: "today" }, value.today === null || value.today === undefined ? "—" : quantity(value.today, point?.unit)),
         h("td", { class: isOther ? "new other" : "new" }, quantity(value.value, point?.unit)),
         h("td", { class: "becomes" }, value.would_be ? status(value.would_be) : h("span", { class: "why" }, icon("none"), word("skipped", value.skipped_for))));
     })));

@@ -11,7 +11,7 @@ import { button, icon, status } from "./ui.js";
 export function formTab(report, form) {
   const isLocked = !isWritten(report);
   return h("div", { class: form.is_test_line ? "form test-line" : "form", key: form.template_code },
-    form.is_test_line && (picture(form, { title: t("picture.title") }) ?? h("p", { class: "empty" }, t("form.noValues"))),
+    form.is_test_line && (picture(form, t("picture.title")) ?? h("p", { class: "empty" }, t("form.noValues"))),
     h("div", { class: "points-of" },
       !isLocked && !form.is_test_line && rest(report, form),
       h("ol", { class: "points" }, form.points.map((point) => row(report, form, point, isLocked))),
@@ -49,7 +49,7 @@ function row(report, form, point, isLocked) {
       h("select", {
         value: draft.status, "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.fault === "status" ? "true" : null,
         onchange: (event) => type({ status: event.target.value }),
-      }, choices(form, point, draft, follows)),
+      }, choices(form, point, draft)),
       h("input", {
         class: "note-of", value: draft.note, maxlength: 1000, autocomplete: "off", placeholder: t("form.note"), "aria-label": t("form.noteOf", { point: point.name }), "aria-describedby": `${id}-state`,
         oninput: (event) => type({ note: event.target.value }),
@@ -59,13 +59,13 @@ function row(report, form, point, isLocked) {
 
 const decimal = () => number(0.5).replace(/\d/g, "");
 
-function choices(form, point, draft, follows) {
+function choices(form, point, draft) {
   const [likely, ...others] = offered(form);
   const all = (codes) => codes.map((code) => h("option", { value: code, key: code }, word("status", code)));
   const known = [likely, ...others].flat();
   return [
     h("option", { value: "", key: "follows", disabled: !point.bounds && Boolean(point.status_code) },
-      !point.bounds ? t("form.choose") : follows ? t("form.followsTo", { status: word("status", follows) }) : t("form.follows")),
+      t(point.bounds ? "form.follows" : "form.choose")),
     all(likely),
     others.map((codes) => h("optgroup", { key: codes[0], label: t("form.others") }, all(codes.filter((code) => !likely.includes(code))))),
     draft.status && !known.includes(draft.status) && h("option", { value: draft.status, key: draft.status }, word("status", draft.status)),
@@ -87,9 +87,12 @@ function stateOf(id, form, point, draft) {
   if (draft.state === "typed") return t("saving.typed");
   const at = savedAt(id, `${form.template_code}/${point.code}`);
   if (at) return [icon("check"), t("saving.saved", { time: time(at) })];
-  if (point.written_by) return t("form.by", { who: point.written_by, time: time(point.written_at) });
+  if (point.written_by) return t("form.by", { who: writer(point.written_by), time: time(point.written_at) });
   return null;
 }
+
+/** Who wrote an answer: devices are named in English by the service. */
+const writer = (name) => name.replace(/^device\b/, t("form.device"));
 
 const fault = (text) => h("span", { class: "fault" }, icon("bad"), text);
 

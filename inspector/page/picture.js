@@ -17,13 +17,13 @@ const MOST_DIFFERENCE = 50;
 const has = (point) => point && point.numeric_value !== null && point.numeric_value !== undefined;
 
 /** A test-line form's values; nothing where it has none. */
-export function picture(form, { title, isSmall = false }) {
+export function picture(form, title) {
   if (!form || !form.points.some(has)) return null;
   const points = new Map(form.points.map((point) => [point.code, point]));
   const axles = AXLES.map(([name, pairs, slip]) => axle(name, pairs, slip, points)).filter(Boolean);
   const power = dyno(points);
   if (axles.length === 0 && !power) return null;
-  return h("figure", { class: isSmall ? "picture small" : "picture", key: "picture" },
+  return h("figure", { class: "picture", key: "picture" },
     h("figcaption", null, title),
     axles.length > 0 && h("div", { class: "sides", "aria-hidden": "true" }, h("span", null, t("picture.left")), h("span", null), h("span", null, t("picture.right"))),
     axles, power,
@@ -67,8 +67,14 @@ function pair(kind, left, right, scale) {
     side(left, scale, true),
     h("div", { class: "middle" },
       h("b", null, t(`picture.${kind}`)),
-      apart === null ? h("small", null, "—") : h("span", { class: "apart" }, tilt(left, right, apart), h("small", null, t("picture.apart", { value: number(Math.round(apart)) })))),
+      apart === null ? h("small", null, "—") : h("span", { class: "apart" }, tilt(left, right, apart), h("small", null, weaker(left, right, apart)))),
     side(right, scale, false));
+}
+
+/** The same in words. */
+function weaker(left, right, apart) {
+  if (Math.round(apart) === 0) return t("picture.equal");
+  return t(left.numeric_value < right.numeric_value ? "picture.leftWeaker" : "picture.rightWeaker", { value: number(Math.round(apart)) });
 }
 
 /** Which side is the weaker one, and how much. */

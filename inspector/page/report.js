@@ -1,7 +1,7 @@
 // A report: what waits for it, its forms, photos, texts, and where it goes from here.
 
 import { api, Refused } from "./api.js";
-import { banner, newest } from "./banner.js";
+import { banner } from "./banner.js";
 import { detailsTab } from "./details.js";
 import { h } from "./dom.js";
 import { flush, queued, took, unsent } from "./drafts.js";
@@ -9,7 +9,7 @@ import { number, time } from "./format.js";
 import { formTab } from "./form.js";
 import { t, word } from "./i18n.js";
 import { photosTab } from "./photos.js";
-import { answered, testLine } from "./rules.js";
+import { answered } from "./rules.js";
 import { changed, state, tell } from "./state.js";
 import { announce, button, dialog, failure, field, focusSoon, icon, note, plate, stage, when } from "./ui.js";
 
@@ -20,14 +20,11 @@ export async function readReport() {
   const { id } = state.route;
   if (state.report?.id !== id) state.report = { id, state: "loading" };
   changed();
-  const before = newest()?.id;
   try {
     // In its turn: an answer that is older than a change under way would take it back.
     const report = await queued(id, () => api.report(id));
     if (state.report?.id !== id) return;
     state.report = { id, state: "there", data: report };
-    const now = newest();
-    if (now && now.id !== before) announce(t("banner.came", { count: report.waiting.length, time: time(now.measured_at) }));
   } catch (error) {
     if (state.report?.id !== id) return;
     if (error instanceof Refused && error.status < 500 && error.code !== "signed_out") state.report = { id, state: "missing", fault: error };
@@ -38,7 +35,7 @@ export async function readReport() {
 
 export function reportPage() {
   const { report } = state;
-  if (report?.data) return h("main", { id: "main", class: "report", tabindex: "-1", key: report.id }, head(report.data), banner(report.data), published(report.data), tabs(report.data));
+  if (report?.data) return h("main", { id: "main", class: "report", tabindex: "-1", key: report.id }, head(report.data), banner(report.data, current(report.data).isTestLine), published(report.data), tabs(report.data));
   return h("main", { id: "main", class: "report", tabindex: "-1" }, back(),
     report?.state === "missing" ? h("div", { class: "empty" }, h("h1", null, t("report.missing")), h("p", null, t("report.missingLead"))) :
     report?.state === "failed" ? h("div", { class: "empty" }, note("bad", failure(report.fault)), button(t("again"), readReport)) :
@@ -56,12 +53,11 @@ function head(report) {
     h("div", { class: "title" },
       plate(report.plate),
       h("div", null,
-        h("h1", null, `${vehicle.brand} ${vehicle.model} `, h("small", null, vehicle.year)),
+        h("h1", null, `${vehicle.brand} ${vehicle.model}`, h("small", null, vehicle.year), stage(report.status)),
         h("p", { class: "about" },
           h("span", null, report.report_number), h("span", { class: "mono" }, vehicle.vin), branch && h("span", null, branch.name), h("span", null, t("report.opened"), " ", when(report.created_at)),
           vehicle.factory_power_hp && h("span", null, t("report.power", { value: number(Number(vehicle.factory_power_hp)) })),
-          vehicle.plate !== report.plate && h("span", null, t("report.plateToday", { plate: vehicle.plate })))),
-      stage(report.status)),
+          vehicle.plate !== report.plate && h("span", null, t("report.plateToday", { plate: vehicle.plate }))))),
     h("div", { class: "moves" },
       count > 0 && h("span", { class: "unsent" }, icon("fair"), t("saving.count", { count })),
       count > 0 && button(t("saving.do"), () => flush(report.id).catch((error) => tell("bad", failure(error))), { kind: "quiet", "aria-keyshortcuts": "Alt+S" }),
@@ -178,22 +174,37 @@ function ring(score) {
 
 /** The parts, by the last word of the address. */
 function parts(report) {
+  // What devices write comes first: it is what changes while somebody looks.
+  const forms = [...report.forms].sort((left, right) => Number(right.is_test_line) - Number(left.is_test_line));
   return [
-    ...report.forms.map((form) => ({ name: form.template_code, title: form.name, count: `${answered(form)}/${form.points.length}`, isWhole: answered(form) === form.points.length, show: () => formTab(report, form) })),
+    ...forms.map((form) => ({ name: form.template_code, title: form.name, isTestLine: form.is_test_line, count: `${answered(form)}/${form.points.length}`, isWhole: answered(form) === form.points.length, show: () => formTab(report, form) })),
     { name: "photos", title: t("tab.photos"), count: String(report.photos.length), show: () => photosTab(report) },
     { name: "details", title: t("tab.details"), show: () => detailsTab(report) },
     { name: "history", title: t("tab.history"), show: () => history(report) },
   ];
 }
 
+/** The part that the address names, else the first. */
+function current(report) {
+  const all = parts(report);
+  return all.find(({ name }) => name === state.route.tab) ?? all[0];
+}
+
+/** Moves the row of parts to its current one, and nothing else of the page. */
+function inView() {
+  const row = document.getElementById("tabs");
+  const link = row?.querySelector("[aria-current]");
+  if (link) row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
+}
+
 function tabs(report) {
   const all = parts(report);
-  const current = all.find(({ name }) => name === state.route.tab) ?? all.find(({ name }) => name === testLine(report)?.template_code) ?? all[0];
+  const { name: shown, title: heading, show } = current(report);
   return h("div", { class: "parts", key: "parts" },
     h("nav", { id: "tabs", "aria-label": t("tab.all"), onkeydown: sideways }, all.map(({ name, title, count, isWhole }) => h("a", {
-      href: `#/reports/${report.id}/${name}`, key: name, "aria-current": name === current.name ? "page" : null,
+      href: `#/reports/${report.id}/${name}`, key: name, "aria-current": name === shown ? "page" : null,
     }, h("span", null, title), count && h("small", { class: isWhole ? "whole" : null }, isWhole && icon("check"), count)))),
-    h("section", { class: "part", key: current.name, "aria-labelledby": "part-title" }, h("h2", { id: "part-title" }, current.title), current.show()));
+    h("section", { class: "part", key: shown, "aria-labelledby": "part-title", onmount: inView }, h("h2", { id: "part-title" }, heading), show()));
 }
 
 /** Left and right lead along, as well as the tab key does. */
@@ -206,6 +217,8 @@ function sideways(event) {
 }
 
 function history(report) {
+  // What was brought in from elsewhere has no moves of its own.
+  if (report.transitions.length === 0) return h("p", { key: "history" }, t("history.opened", { time: time(report.created_at) }));
   return h("ol", { class: "history", key: "history" }, [...report.transitions].reverse().map((one) => h("li", { key: one.at },
     h("div", null, one.from && [stage(one.from), icon("next")], stage(one.to)),
     h("p", null, h("b", null, one.by), " · ", time(one.at)),

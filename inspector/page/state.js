@@ -33,9 +33,15 @@ export function changed() {
 
 let last = 0;
 
-/** Tells something at the page's head until it is put away; of one kind the newest. */
+/** How long what went well is told, in milliseconds: the page shows it as well. */
+const WELL = 8_000;
+
+/** Tells something at the page's head: what went well for a while, the newest alone; else until it is put away. */
 export function tell(kind, text) {
-  state.notices = [...state.notices.filter((notice) => notice.text !== text).slice(-2), { id: ++last, kind, text }];
+  const id = ++last;
+  const isLeft = (notice) => notice.text !== text && !(kind === "good" && notice.kind === "good");
+  state.notices = [...state.notices.filter(isLeft).slice(-2), { id, kind, text }];
+  if (kind === "good") setTimeout(() => putAway(id), WELL);
   changed();
 }
 

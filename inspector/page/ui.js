@@ -32,11 +32,11 @@ export const icon = (name) => h("svg", { class: `icon ${name}`, viewBox: "0 0 24
 /** A point's status: colour, sign and word. */
 export function status(code) {
   const kind = code ? severity(code) : "none";
-  return h("span", { class: `status ${kind}` }, icon(kind), code ? word("status", code) : t("status.none"));
+  return h("span", { class: `status ${kind}` }, icon(kind), h("span", null, code ? word("status", code) : t("status.none")));
 }
 
 /** A report's status. */
-export const stage = (code) => h("span", { class: `stage ${code.toLowerCase()}` }, word("stage", code));
+export const stage = (code) => h("span", { class: `stage is-${code.toLowerCase()}` }, word("stage", code));
 
 /** A plate as it is on the car. */
 export const plate = (text) => h("span", { class: "plate" }, h("span", { class: "country", "aria-hidden": "true" }, "TR"), spaced(text));

@@ -46,7 +46,7 @@ const INSPECTORS: [InspectorSpec; 2] = [
         name: "Ayşe Yılmaz",
         about: "Works at four branches of one organization; measurements wait for some of their drafts.",
         organization: MASKED,
-        codes: &["IST-KADIKOY", "IST-BESIKTAS", "ANK-CANKAYA", "IZM-BORNOVA"],
+        codes: &["IST-KADIKOY", "IST-BESIKTAS", "IST-UMRANIYE", "ANK-CANKAYA"],
     },
     InspectorSpec {
         name: "Mehmet Demir",
