@@ -320,7 +320,7 @@ impl Row {
                 None if point.numeric_value.is_some() => vec!["sınır kaydı yok".to_owned()],
                 None => Vec::new(),
             },
-            status: (!is_reference && !(is_computed && point.status_code.is_empty())).then(|| Status::new(point)),
+            status: (!(is_reference || is_computed && point.status_code.is_empty())).then(|| Status::new(point)),
         }
     }
 

@@ -313,18 +313,9 @@ fn form(name: &str, points: Vec<Point>) -> Form {
 #[test]
 fn no_table_begins_or_ends_on_a_page_with_less_than_four_rows() {
     let mut were_split = 0;
-    for (filler, count) in [
-        (17, 5),
-        (20, 5),
-        (11, 9),
-        (14, 9),
-        (17, 9),
-        (20, 9),
-        (22, 9),
-        (25, 9),
-        (19, 30),
-        (23, 30),
-    ] {
+    // Over more than a page, so that some begin near its end; the longest never fits on one.
+    let nines = (0..36).step_by(2).map(|filler| (filler, 9));
+    for (filler, count) in nines.chain([(26, 5), (28, 5), (12, 40), (19, 40), (23, 40)]) {
         let mut report = small();
         // What stands before it moves it down line by line.
         report.forms = vec![

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use partner_api::db::connection::Connection;
 use partner_api::db::renderings::{self, Published, StoredPdf};
-use partner_api::publishing::{PublishError, Turn, Worker};
+use partner_api::publishing::{MIME_TYPE, PublishError, Turn, Worker};
 use partner_api::rules::pdf_key;
 use partner_api::storage::{S3Settings, Storage};
 use partner_api_tests::fixture::inspections::{DRAFT, FULL_PUBLISHED, NONE_PUBLISHED, OTHER_BRANCH, PUBLISHED};
@@ -120,6 +120,8 @@ async fn who_publishes_waits_for_the_renderer_that_has_the_report() {
     let publisher = worker(&service);
     let waits = tokio::spawn(async move { publisher.publish(id(PUBLISHED)).await });
     renderings::record(&client, &claim, &other.object_key).await.unwrap();
+    let storage = &service.context().storage;
+    storage.put(&other.object_key, "x".into(), MIME_TYPE).await.unwrap();
     assert!(
         renderings::switch(&client, &claim, &other, &document.fingerprint)
             .await
