@@ -1,7 +1,7 @@
 //! Every answer held against the OpenAPI document.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use http::Method;
 use jsonschema::Validator;
@@ -44,6 +44,8 @@ pub struct Contract {
     document: Value,
     /// The document's schemas for a validator.
     components: Value,
+    /// Those that were built, by their schemas: a test that reads many pages would build the same again and again.
+    validators: Mutex<HashMap<String, Arc<Validator>>>,
     /// The path under which its operations are.
     root: &'static str,
 }
@@ -72,6 +74,7 @@ impl Contract {
         Contract {
             document,
             components,
+            validators: Mutex::default(),
             root,
         }
     }
@@ -288,15 +291,7 @@ impl Contract {
 
     #[track_caller]
     fn validate(&self, value: &Value, schema: &Value, at: &str) {
-        let mut root = schema.clone();
-        if let Some(members) = root.as_object_mut() {
-            members.retain(|name, _| !name.starts_with("x-") && name != "example" && name != "format");
-            members.insert("components".to_owned(), self.components.clone());
-        }
-        let validator: Validator = jsonschema::options()
-            .should_validate_formats(true)
-            .build(&root)
-            .unwrap();
+        let validator = self.validator(schema);
         let errors: Vec<_> = validator
             .iter_errors(value)
             .map(|error| format!("{}: {error}", error.instance_path()))
@@ -306,6 +301,21 @@ impl Contract {
             "{at}: not as the document says:\n{}\n{value:#}",
             errors.join("\n")
         );
+    }
+
+    /// The validator of one of the document's schemas.
+    fn validator(&self, schema: &Value) -> Arc<Validator> {
+        let build = || {
+            let mut root = schema.clone();
+            if let Some(members) = root.as_object_mut() {
+                members.retain(|name, _| !name.starts_with("x-") && name != "example" && name != "format");
+                members.insert("components".to_owned(), self.components.clone());
+            }
+            let options = jsonschema::options().should_validate_formats(true);
+            Arc::new(options.build(&root).unwrap())
+        };
+        let mut built = self.validators.lock().unwrap();
+        built.entry(schema.to_string()).or_insert_with(build).clone()
     }
 }
 

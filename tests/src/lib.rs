@@ -30,6 +30,7 @@ mod schema;
 pub mod service;
 pub mod snapshot;
 pub mod snapshot_log;
+pub mod wait;
 
 pub use answer::Answer;
 pub use desk::{AYSE, DERYA, MEHMET};

@@ -1,8 +1,9 @@
 //! A service of one test, over a database of its own.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use http::StatusCode;
@@ -30,6 +31,7 @@ use crate::cluster::{self, Database};
 use crate::contract;
 use crate::fixture::{self, OBJECTS, TestKey};
 use crate::request::Request;
+use crate::wait::until;
 
 /// What an operator could set, as tests want it by default.
 #[derive(Clone, Debug)]
@@ -289,6 +291,11 @@ impl Service {
         &self.running.context
     }
 
+    /// The folder in which it keeps its objects, each under its key.
+    pub fn objects(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The certificate in force.
     ///
     /// # Panics
@@ -335,11 +342,7 @@ impl Service {
     /// # Panics
     /// When it does not hold by then.
     pub async fn within(&self, bound: Duration, condition: impl AsyncFn() -> bool) {
-        let deadline = Instant::now() + bound;
-        while !condition().await {
-            assert!(Instant::now() < deadline, "not within {bound:?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until(bound, async || condition().await.then_some(())).await;
     }
 
     /// The rows of a query, each an object.

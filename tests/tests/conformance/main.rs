@@ -97,9 +97,10 @@ mod observability {
 #[path = "../request_log"]
 mod request_log {
     mod faults;
-    mod log;
+    pub mod log;
     mod partitions;
     mod reading;
+    mod reasons;
     mod refusals;
     mod rows;
 }

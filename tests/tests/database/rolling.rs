@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use futures::future::join;
 use partner_api::db::migrate::{MigrateError, migrate};
 use partner_api_tests::cluster::{self, Database};
+use partner_api_tests::wait::until;
 use refinery::{Runner, Target};
 use tokio_postgres::{Client, Config};
 use uuid::Uuid;
@@ -202,13 +203,14 @@ async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
     let migrating = async {
         let all_have_gone_on = async || {
             let before: Vec<_> = counts.iter().map(|count| count.load(Relaxed)).collect();
-            while counts
-                .iter()
-                .zip(&before)
-                .any(|(count, before)| count.load(Relaxed) <= *before + 1)
-            {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            // One that hangs ends the test.
+            until(Duration::from_secs(60), async || {
+                let mut pairs = counts.iter().zip(&before);
+                pairs
+                    .all(|(count, before)| count.load(Relaxed) > *before + 1)
+                    .then_some(())
+            })
+            .await;
         };
         all_have_gone_on().await;
         migrating.await;

@@ -6,10 +6,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures::StreamExt;
 use futures::future::{join, join_all};
 use futures::stream::FuturesUnordered;
+use partner_api::request_log::Reason;
 use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service, cluster};
 use tokio::sync::Notify;
 
 use crate::measurements::state::{MEASUREMENTS, package};
+use crate::request_log::log::Log;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
@@ -118,6 +120,9 @@ async fn a_key_whose_reads_hang_leaves_connections_to_the_others() {
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
     while hanging.next().await.is_some() {}
+    Log::of(&service)
+        .assert_reason(&turned_away, Reason::DatabaseOverdue)
+        .await;
     service
         .get(&ALPHA, "/api/v1/partner/inspections")
         .await
@@ -177,6 +182,8 @@ async fn bytes_that_nobody_has_proved_to_be_theirs_have_a_budget_per_address() {
     };
     assert!(refused("ip_rate_limited") >= 4, "{}", refused("ip_rate_limited"));
     assert_eq!(refused("ip_rate_limited") + refused("invalid_signature"), 20);
+    let crowded = answers.iter().find(|answer| answer.status == 429).unwrap();
+    Log::of(&service).assert_reason(crowded, Reason::AddressBodies).await;
     service
         .measure(&ALPHA, package("M-3", "34 ABC 123"))
         .await
@@ -226,5 +233,6 @@ async fn a_timestamp_that_runs_out_while_a_body_is_on_its_way_is_refused() {
     };
     let (answer, ()) = join(service.send(slow), waiting).await;
     answer.assert_refused(401, "expired_timestamp");
+    Log::of(&service).assert_reason(&answer, Reason::TimestampOutrun).await;
     assert_eq!(service.count("measurements").await, 0);
 }

@@ -1,11 +1,12 @@
 //! Looking into the log, as an operator's commands do.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use partner_api::db::connection::Connection;
 use partner_api::db::pool::{PoolSettings, pool};
-use partner_api::request_log::{self, Entry, Filter};
+use partner_api::request_log::{self, Entry, Filter, Reason};
+use partner_api_tests::wait::until;
 use partner_api_tests::{Answer, Service};
 use uuid::Uuid;
 
@@ -38,16 +39,15 @@ impl Log {
         request_log::list(&self.client().await, filter).await.unwrap()
     }
 
+    /// Asserts that a request was refused for this reason.
+    pub async fn assert_reason(&self, answer: &Answer, reason: Reason) {
+        let entry = self.entry(answer).await;
+        assert_eq!(entry.reason.as_deref(), Some(reason.word()), "{}", answer.target);
+    }
+
     /// Waits until something is there, at most ten seconds.
     pub async fn when<T>(&self, there: impl AsyncFn() -> Option<T>) -> T {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            if let Some(found) = there().await {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "not within ten seconds");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until(Duration::from_secs(10), there).await
     }
 }
 

@@ -209,6 +209,9 @@ async fn following_misses_nothing_that_a_replica_writes_late_and_repeats_nothing
 #[tokio::test]
 async fn a_key_that_was_never_seen_costs_no_walk_through_the_log() {
     let service = Service::start().await;
+    // Once there is one entry, there is a partition for today.
+    let answer = service.get(&ALPHA, "/api/v1/partner/health").await;
+    Log::of(&service).entry(&answer).await;
     let rows =
         "INSERT INTO request_log (at, request_id, took_us, received_bytes, status, address, method, route, key_id)
                 SELECT now(), gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', 'key' || n % 5
