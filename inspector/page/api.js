@@ -27,6 +27,8 @@ export class Refused extends Error {
 export class Unreachable extends Error {}
 
 let csrfToken = null;
+/** Who signed in at this page; another tab may have signed in somebody else since. */
+let who = null;
 let signedOut = () => {};
 
 /** Calls `listener` whenever an answer says that nobody is signed in. */
@@ -61,22 +63,34 @@ function outcome(status, text, retryAfter) {
   throw new Refused(status, json?.error, retryAfter === null ? null : Number(retryAfter));
 }
 
-/** Asks, and once more with this session's token if another tab has signed in since. */
+/** Who a session is. */
+export const identity = ({ inspector, branches }) => [inspector, ...branches.map(({ id }) => id).sort()].join(" ");
+
+/** What an answer may say because another tab of this browser has another session. */
+const MAY_BE_ANOTHERS = ["forged_request", "not_found"];
+
+/** Asks, and once more with the new session's token if the same inspector has signed in anew in another tab. */
 async function call(method, path, options) {
   try {
     return await send(method, path, options);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.code === "signed_out") signedOut();
+    if (!who || !MAY_BE_ANOTHERS.includes(error.code)) throw error;
+    const { data } = await send("GET", "/session");
+    if (identity(data) !== who) {
+      signedOut();
+      throw error;
+    }
     if (error.code !== "forged_request") throw error;
-    await session();
+    csrfToken = data.csrf_token;
     return send(method, path, options);
   }
 }
 
-async function session() {
-  const { data } = await call("GET", "/session");
+function begun({ data }) {
   csrfToken = data.csrf_token;
+  who = identity(data);
   return data;
 }
 
@@ -84,15 +98,11 @@ const data = async (answer) => (await answer).data;
 const of = (id) => `/reports/${encodeURIComponent(id)}`;
 
 export const api = {
-  session,
-  async signIn(token) {
-    const { data } = await send("POST", "/session", { body: { token } });
-    csrfToken = data.csrf_token;
-    return data;
-  },
+  session: async () => begun(await call("GET", "/session")),
+  signIn: async (token) => begun(await send("POST", "/session", { body: { token } })),
   async signOut() {
     await call("DELETE", "/session");
-    csrfToken = null;
+    csrfToken = who = null;
   },
   list(filter) {
     const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));

@@ -1,13 +1,13 @@
 // The inspectors' page: who is signed in, what the address names, and what is told of changes.
 
-import { api, onSignedOut, Refused } from "./api.js";
-import { applyMeasurement, askToIgnore, newest, tellWhatCame } from "./banner.js";
+import { api, identity, onSignedOut, Refused } from "./api.js";
+import { tellWhatCame } from "./banner.js";
 import { h, render } from "./dom.js";
-import { flush, flushAll, forgetDrafts, isAnythingUnsent } from "./drafts.js";
+import { claimDrafts, flush, flushAll, forgetDrafts, isAnythingUnsent } from "./drafts.js";
 import { watch } from "./events.js";
 import { language, speak, t } from "./i18n.js";
 import { listPage, readList } from "./list.js";
-import { beginOpening, openPage } from "./open.js";
+import { beginOpening, forgetOpening, openPage } from "./open.js";
 import { forgetPhotos, isAnyPhotoUnsent } from "./photos.js";
 import { moveDialog, readReport, reportPage } from "./report.js";
 import { signInAgain, signInPage } from "./sign-in.js";
@@ -16,8 +16,10 @@ import { button, dialog, failure, focusSoon, icon, note } from "./ui.js";
 
 /** How often what is shown is read anew though nothing was told of it, in milliseconds: not all old reports are watched. */
 const ANYWAY = 60_000;
-/** How long nobody may touch the page and still be taken to be there, in milliseconds: what it reads by itself would keep the session alive. */
-const ATTENDED = 20 * 60_000;
+/** How long nobody may touch the page, in milliseconds; the session's own time without a request (INS-4). */
+const LEFT = 30 * 60_000;
+/** How often a published report is read until its PDF is drawn, in milliseconds: nothing tells of that. */
+const DRAWING = 3_000;
 /** How often what is told in words, such as "5 minutes ago", is told anew, in milliseconds. */
 const TICK = 20_000;
 /** Changes that come together are read together, in milliseconds. */
@@ -40,12 +42,14 @@ async function begin() {
 
 function signedIn(session) {
   const before = state.session;
-  if (before && before.inspector !== session.inspector) forget();
+  if (before && identity(before) !== identity(session)) forget();
+  claimDrafts(identity(session));
+  touched = Date.now();
   Object.assign(state, { session, signIn: null, failed: null });
   state.list.branch = session.branches.some(({ id }) => id === state.list.branch) ? state.list.branch : "";
   stream?.stop();
   stream = watch({
-    open: () => { state.connection = "open"; readUnasked(); flushAll(); changed(); },
+    open: () => { state.connection = "open"; read(); flushAll(); changed(); },
     lost: () => { state.connection = "lost"; changed(); },
     changed: (id) => isShown(id) && readSoon(),
     signedOut: ended,
@@ -92,6 +96,7 @@ function goodbye() {
 function forget() {
   forgetDrafts();
   forgetPhotos();
+  forgetOpening();
   clearNotices();
   Object.assign(state, { report: null, list: { items: [], next: null, state: "loading", branch: "", status: "" } });
 }
@@ -114,20 +119,13 @@ function follow() {
 
 let hasRead = false;
 let touched = Date.now();
-let isStale = false;
 
-/** Somebody is there: what was not read meanwhile is read now. */
-function attend() {
-  touched = Date.now();
-  if (!isStale) return;
-  isStale = false;
-  read();
-}
-
-/** Reads by itself what is shown, for whoever is there. */
-function readUnasked() {
-  if (Date.now() - touched < ATTENDED) read();
-  else isStale = true;
+/** Signs out where nobody has touched the page for long: what it reads by itself would keep the session alive. What was typed stays. */
+async function endIfLeft() {
+  if (!state.session || state.signIn || Date.now() - touched < LEFT) return;
+  await flush(state.report?.id ?? "").catch(() => {});
+  await api.signOut().catch(() => {});
+  ended();
 }
 
 /** Reads what is shown. */
@@ -138,11 +136,13 @@ function read() {
   if (state.route.view === "report") readReport();
 }
 
+const isBeingDrawn = () => state.route.view === "report" && state.connection === "open" && state.report?.data?.status === "PUBLISHED" && !state.report.data.pdf_sha256;
+
 const isShown = (id) => state.route.view === "list" || (state.route.view === "report" && state.route.id === id);
 
 function readSoon() {
   clearTimeout(reread);
-  reread = setTimeout(readUnasked, TOGETHER);
+  reread = setTimeout(read, TOGETHER);
 }
 
 // Keys. With Alt, so that nobody meets one by typing or by speaking.
@@ -151,8 +151,9 @@ const KEYS = {
   KeyN: () => { location.hash = "#/new"; },
   KeyL: () => { location.hash = "#/"; },
   KeyS: () => state.report && flush(state.report.id).catch((error) => tell("bad", failure(error))),
-  KeyU: () => newest() && applyMeasurement(newest()),
-  KeyY: askToIgnore,
+  // Of what is shown, whatever may have come since.
+  KeyU: () => document.getElementById("apply")?.click(),
+  KeyY: () => document.getElementById("ignore")?.click(),
   KeyK: () => { state.dialog = state.dialog ? null : { name: "keys" }; changed(); },
 };
 const KEYS_SHOWN = [["Alt+N", "keys.new"], ["Alt+L", "keys.list"], ["Alt+U", "keys.apply"], ["Alt+Y", "keys.ignore"], ["Alt+S", "keys.save"], ["Alt+K", "keys.these"]];
@@ -217,9 +218,11 @@ window.addEventListener("hashchange", follow);
 window.addEventListener("keydown", pressed);
 window.addEventListener("beforeunload", (event) => { if (isAnythingUnsent() || isAnyPhotoUnsent()) event.preventDefault(); });
 // A tablet that was put away is looked at again.
-document.addEventListener("visibilitychange", () => { if (!document.hidden && state.session && !state.signIn) { stream?.now(); readUnasked(); } });
+document.addEventListener("visibilitychange", () => { if (!document.hidden && state.session && !state.signIn) { stream?.now(); read(); } });
 setInterval(changed, TICK);
-setInterval(() => { if (!document.hidden && state.connection === "open") readUnasked(); }, ANYWAY);
-for (const touch of ["pointerdown", "keydown", "wheel", "touchstart"]) window.addEventListener(touch, attend, { passive: true });
+setInterval(() => { if (!document.hidden && state.connection === "open") read(); }, ANYWAY);
+setInterval(() => { if (isBeingDrawn()) read(); }, DRAWING);
+setInterval(endIfLeft, TICK);
+for (const touch of ["pointerdown", "keydown", "wheel", "touchstart"]) window.addEventListener(touch, () => { touched = Date.now(); }, { passive: true });
 follow();
 begin();

@@ -43,10 +43,10 @@ async function failed(error, id) {
     announce(text);
   }
   // Whatever it was, what the report is now says more.
-  if (error instanceof Refused && error.code !== "signed_out") took(await api.report(id).catch(() => state.report.data));
+  if (error instanceof Refused && error.code !== "signed_out") await api.report(id).then(took, () => {});
 }
 
-export function applyMeasurement(measurement) {
+function applyMeasurement(measurement) {
   if (!isWritten(state.report.data)) return;
   const { id } = state.report;
   const count = measurement.values.filter((value) => value.would_be).length;
@@ -90,8 +90,7 @@ export function tellWhatCame() {
   looked = { report, came: Math.max(came, before) };
 }
 
-export const newest = () => (state.report?.data && isOpen(state.report.data) ? state.report.data.waiting[0] : undefined);
-export const askToIgnore = () => newest() && ask(newest());
+const newest = () => (state.report?.data && isOpen(state.report.data) ? state.report.data.waiting[0] : undefined);
 
 /** All that waits; the newest with its values where `isOpened`. */
 export function banner(report, isOpened) {

@@ -15,18 +15,18 @@ const percent = (text) => {
 const text = (value) => value;
 const PAYMENTS = ["CASH", "CARD", "TRANSFER"];
 
-/** Each field: how it is read from the report, and what a text in it is to the service. */
+/** Each field: what the report has, how that is shown, and what a text in it is to the service. */
 const FIELDS = {
-  summary: { read: (report) => report.summary, said: text },
-  recommendation: { read: (report) => report.recommendation, said: text },
-  mileage_km: { read: (report) => whole(report.mileage_km), said: readWhole },
-  base_price: { read: (report) => amount(report.pricing.base_price), said: readAmount },
-  discount_percent: { read: (report) => amount(report.pricing.discount_percent), said: percent },
-  discount_name: { read: (report) => report.pricing.discount_name, said: text },
-  payment_type: { read: (report) => report.pricing.payment_type, said: text },
+  summary: { there: (report) => report.summary, shown: text, said: text },
+  recommendation: { there: (report) => report.recommendation, shown: text, said: text },
+  mileage_km: { there: (report) => report.mileage_km, shown: whole, said: readWhole },
+  base_price: { there: (report) => report.pricing.base_price, shown: amount, said: readAmount },
+  discount_percent: { there: (report) => report.pricing.discount_percent, shown: amount, said: percent },
+  discount_name: { there: (report) => report.pricing.discount_name, shown: text, said: text },
+  payment_type: { there: (report) => report.pricing.payment_type, shown: text, said: text },
 };
 
-fieldsReadBy((report, name) => FIELDS[name].read(report));
+fieldsReadBy((report, name) => FIELDS[name].there(report));
 
 export function detailsTab(report) {
   const isLocked = !isWritten(report);
@@ -51,15 +51,15 @@ export function detailsTab(report) {
 const payments = ({ payment_type: now }) => (PAYMENTS.includes(now) ? PAYMENTS : [now, ...PAYMENTS].filter(Boolean));
 
 function one(report, name, isLocked, control) {
-  const { read, said } = FIELDS[name];
-  const there = read(report);
+  const { said } = FIELDS[name];
+  const there = FIELDS[name].shown(FIELDS[name].there(report));
   const draft = fieldOf(report.id, name, there);
   const id = `field-${name}`;
   const isWrong = draft.fault === "number";
   const at = savedAt(report.id, name);
   const attributes = {
     id, value: draft.value, disabled: isLocked, autocomplete: "off", "aria-describedby": `${id}-state`, "aria-invalid": isWrong ? "true" : null,
-    oninput: (event) => typeField(report.id, name, event.target.value, there, said(event.target.value)),
+    oninput: (event) => typeField(report.id, name, event.target.value, report, said(event.target.value)),
   };
   return h("div", { class: "field", key: id },
     h("label", { for: id }, t(`details.${name}`)),
@@ -70,5 +70,5 @@ function one(report, name, isLocked, control) {
       draft.state ? saving(draft) : at && [icon("check"), t("saving.saved", { time: time(at) })]),
     draft.fault === "changed_meanwhile" && h("div", { class: "note fair", role: "alert" }, icon("fair"),
       h("div", null, h("p", null, t("details.meanwhile")), h("blockquote", null, there || "—"),
-        h("div", { class: "actions" }, button(t("details.ours"), () => decide(report.id, name, true, there)), button(t("details.theirs"), () => decide(report.id, name, false, there), { kind: "quiet" })))));
+        h("div", { class: "actions" }, button(t("details.ours"), () => decide(report.id, name, true, report)), button(t("details.theirs"), () => decide(report.id, name, false, report), { kind: "quiet" })))));
 }

@@ -12,8 +12,8 @@ const PAUSE = 900;
 const RETRY = 5_000;
 
 /**
- * By report: `points` by form and point (`{ status, number, note, base, state, fault }`), `notes` by form and `fields` of the
- * report (`{ value, base, state, fault }`). `state` is `typed`, `sending`, `unsent` or `refused`; `base` what the report had.
+ * By report: `points` by form and point (`{ change, state, fault }`, where `change` has what was touched of status, number and note),
+ * `notes` by form and `fields` of the report (`{ value, base, state, fault }`). `state` is `typed`, `sending`, `unsent` or `refused`; `base` what the report had.
  */
 let drafts = {};
 /** When what was last saved was, by report and place; for people to see. */
@@ -21,10 +21,20 @@ const saved = new Map();
 const queues = new Map();
 const timers = new Map();
 
-try { drafts = JSON.parse(sessionStorage.getItem(PLACE)) ?? {}; } catch { /* Then there are none. */ }
+/** Whose they are. */
+let owner = null;
+
+try { ({ owner, drafts } = JSON.parse(sessionStorage.getItem(PLACE)) ?? { owner, drafts }); } catch { /* Then there are none. */ }
+
+/** Goes on with what `who` typed before the page was loaded anew; what anybody else typed goes. */
+export function claimDrafts(who) {
+  if (owner !== who) forgetDrafts();
+  owner = who;
+  keep();
+}
 
 function keep() {
-  try { sessionStorage.setItem(PLACE, JSON.stringify(drafts)); } catch { /* The page has them for as long as it is open. */ }
+  try { sessionStorage.setItem(PLACE, JSON.stringify({ owner, drafts })); } catch { /* The page has them for as long as it is open. */ }
   changed();
 }
 
@@ -68,9 +78,10 @@ export function took(report) {
 
 // Points.
 
-/** What stands in a point's fields. A status that the thresholds give is not chosen: it follows the number. */
+/** What stands in a point's fields: as it is in the report, but for what was typed. A status that the thresholds give is not chosen. */
 export function shownOf(id, form, point) {
-  return drafts[id]?.points[form.template_code]?.[point.code] ?? asRead(point);
+  const draft = drafts[id]?.points[form.template_code]?.[point.code];
+  return { ...asRead(point), ...draft?.change, state: draft?.state ?? null, fault: draft?.fault ?? null };
 }
 
 function asRead(point) {
@@ -79,30 +90,45 @@ function asRead(point) {
     status: follows ? "" : point.status_code ?? "",
     number: point.numeric_value === null || point.numeric_value === undefined ? "" : String(point.numeric_value),
     note: point.note ?? "",
-    state: null,
-    fault: null,
   };
 }
 
-/** Changes what stands in a point's fields, and sends it when the typing pauses. */
-export function typePoint(id, form, point, change) {
+/** Changes some of a point's fields, and sends that when the typing pauses. What was not touched stays whoever's it is. */
+export function typePoint(id, form, point, typed) {
   const points = (of(id).points[form.template_code] ??= {});
-  const before = points[point.code] ?? { ...asRead(point), base: asRead(point) };
-  points[point.code] = { ...before, ...change, state: "typed", fault: null };
-  const { status, number, note } = points[point.code];
-  if (status === before.base.status && number === before.base.number && note === before.base.note && before.state !== "sending") delete points[point.code];
+  const change = { ...points[point.code]?.change, ...typed };
+  // A number that has thresholds decides alone.
+  if (typed.number && point.bounds) change.status = "";
+  const read = asRead(point);
+  const isSending = points[point.code]?.state === "sending";
+  if (!isSending) for (const name of Object.keys(change)) if (change[name] === read[name]) delete change[name];
+  if (Object.keys(change).length === 0) delete points[point.code];
+  else points[point.code] = { change, state: "typed", fault: null };
   saved.delete(`${id}/${form.template_code}/${point.code}`);
   keep();
   soon(id);
 }
 
-/** What a point's fields say to the service, or what is lacking: `number` or `status`. */
-export function meant(draft, point) {
-  const number = readNumber(draft.number);
+/** What a point's draft says to the service, or what is lacking: `number`, `emptied` or `status`. */
+export function meant(change, point) {
+  const whole = { ...asRead(point), ...change };
+  const number = readNumber(whole.number);
   if (number === undefined) return { lacks: "number" };
-  const status = draft.status || (number !== null && point.bounds ? "" : null);
-  if (status === null) return { lacks: "status" };
-  return { answer: { point_code: point.code, ...(status && { status_code: status }), ...(number !== null && { numeric_value: number }), note: draft.note } };
+  const hadNumber = point.numeric_value !== null && point.numeric_value !== undefined;
+  if (number === null && hadNumber) return { lacks: "emptied" };
+  const isJudged = number !== null && Boolean(point.bounds);
+  if (!isJudged && !whole.status) return { lacks: "status" };
+  // With a number goes what decides of it: thresholds, or the status that a person gave.
+  const isAnswered = Boolean(point.status_code);
+  const isValueNew = "number" in change || "status" in change || !isAnswered;
+  return {
+    answer: {
+      point_code: point.code,
+      ...(isValueNew && number !== null && { numeric_value: number }),
+      ...(isValueNew && !isJudged && { status_code: whole.status }),
+      ...("note" in change && { note: change.note }),
+    },
+  };
 }
 
 async function sendForm(id, code, report) {
@@ -111,8 +137,8 @@ async function sendForm(id, code, report) {
   const sent = new Map();
   for (const [pointCode, draft] of rows) {
     const point = form?.points.find((point) => point.code === pointCode);
-    const { answer, lacks } = point ? meant(draft, point) : { lacks: "status" };
-    if (lacks) { draft.state = "typed"; draft.fault = lacks; } else { draft.state = "sending"; draft.fault = null; sent.set(pointCode, { draft: { ...draft }, answer }); }
+    const { answer, lacks } = point ? meant(draft.change, point) : { lacks: "status" };
+    if (lacks) { draft.state = "typed"; draft.fault = lacks; } else { draft.state = "sending"; draft.fault = null; sent.set(pointCode, { change: draft.change, answer }); }
   }
   const note = of(id).notes[code];
   const isNoteSent = note && note.state !== "refused";
@@ -124,8 +150,8 @@ async function sendForm(id, code, report) {
   try {
     const after = await api.fill(id, code, { answers, ...(isNoteSent && { general_note: noteSent }) });
     const now = Date.now();
-    for (const [pointCode, { draft }] of sent) {
-      settle(of(id).points[code], pointCode, (current) => current.status === draft.status && current.number === draft.number && current.note === draft.note);
+    for (const [pointCode, { change }] of sent) {
+      settle(of(id).points[code], pointCode, (current) => JSON.stringify(current.change) === JSON.stringify(change));
       saved.set(`${id}/${code}/${pointCode}`, now);
     }
     if (isNoteSent) {
@@ -174,26 +200,27 @@ export function typeNote(id, form, value) {
 export const fieldOf = (id, name, read) => drafts[id]?.fields[name] ?? { value: read, state: null };
 
 /** Changes one of the report's own fields; `said` is what it is to the service, `undefined` for what cannot be meant. */
-export function typeField(id, name, value, read, said) {
+export function typeField(id, name, value, report, said) {
   const { fields } = of(id);
-  const base = fields[name]?.base ?? read;
+  const there = readField(report, name);
+  const base = fields[name]?.base ?? there;
   fields[name] = { value, said, base, state: "typed", fault: said === undefined || said === null ? "number" : null };
-  if (value === base) delete fields[name];
+  if (said === there && base === there) delete fields[name];
   saved.delete(`${id}/${name}`);
   keep();
   soon(id);
 }
 
 /** Of a field that somebody else changed, too: ours, or theirs. */
-export function decide(id, name, isOurs, read) {
+export function decide(id, name, isOurs, report) {
   const draft = of(id).fields[name];
-  if (isOurs && draft) Object.assign(draft, { base: read, state: "typed", fault: null });
+  if (isOurs && draft) Object.assign(draft, { base: readField(report, name), state: "typed", fault: null });
   else delete of(id).fields[name];
   keep();
   soon(id);
 }
 
-/** What the service's report has in a field, as `typeField` was given it. */
+/** What the service's report has in a field, in the form in which it is sent. */
 let readField = () => undefined;
 export function fieldsReadBy(reader) { readField = reader; }
 
@@ -201,7 +228,7 @@ async function sendFields(id, report) {
   const { fields } = of(id);
   const ready = Object.entries(fields).filter(([, draft]) => draft.fault === null && draft.state !== "refused");
   // What somebody else has changed since is not overwritten unasked.
-  for (const [name, draft] of ready) if (readField(report, name) !== draft.base) { draft.fault = "changed_meanwhile"; draft.theirs = readField(report, name); }
+  for (const [name, draft] of ready) if (readField(report, name) !== draft.base) draft.fault = "changed_meanwhile";
   const sent = ready.filter(([, draft]) => draft.fault === null).map(([name, draft]) => [name, { ...draft }]);
   if (sent.length === 0) return keep();
   for (const [name] of sent) fields[name].state = "sending";

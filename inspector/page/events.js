@@ -45,8 +45,6 @@ export function watch(on) {
       const response = await api.events(stream.signal);
       if (response.status === 401) return "signed_out";
       if (!response.ok) return "refused";
-      rest = FIRST_REST;
-      on.open();
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
       for (;;) {
@@ -58,6 +56,8 @@ export function watch(on) {
         for (const block of blocks) {
           const { event, data } = parsed(block);
           if (event === "signed_out") return "signed_out";
+          // From here on every change is told; what was before is read.
+          if (event === "ready") { rest = FIRST_REST; on.open(); }
           if (event === "changed") on.changed(data.report_id);
         }
       }

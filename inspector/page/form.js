@@ -42,12 +42,12 @@ function row(report, form, point, isLocked) {
       hasNumber && h("div", { class: "number" },
         h("input", {
           value: draft.number.replace(".", decimal()), inputmode: "decimal", maxlength: 24, autocomplete: "off", id: `${id}-number`,
-          "aria-labelledby": `${id}-name ${id}-unit`, "aria-invalid": draft.fault === "number" ? "true" : null, "aria-describedby": `${id}-state`,
+          "aria-labelledby": `${id}-name ${id}-unit`, "aria-invalid": ["number", "emptied"].includes(draft.fault) ? "true" : null, "aria-describedby": `${id}-state`,
           oninput: (event) => type({ number: event.target.value.replace(",", ".") }),
         }),
         h("span", { class: "unit", id: `${id}-unit` }, unit(point.unit))),
       h("select", {
-        value: draft.status, "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.fault === "status" ? "true" : null,
+        value: draft.status, disabled: Boolean(point.bounds && typed), "aria-label": t("form.statusOf", { point: point.name }), "aria-describedby": `${id}-state`, "aria-invalid": draft.fault === "status" ? "true" : null,
         onchange: (event) => type({ status: event.target.value }),
       }, choices(form, point, draft)),
       h("input", {
@@ -80,6 +80,7 @@ function read(point) {
 /** What became of what was typed, and who wrote what is there. */
 function stateOf(id, form, point, draft) {
   if (draft.fault === "number") return fault(t("form.badNumber"));
+  if (draft.fault === "emptied") return fault(t("form.emptied"));
   if (draft.fault === "status") return fault(t("form.needsStatus"));
   if (draft.state === "refused") return fault(draft.fault === "invalid_request" ? t("form.refused") : word("failed", draft.fault));
   if (draft.state === "sending") return t("saving.now");

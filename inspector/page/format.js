@@ -77,7 +77,8 @@ export function readAmount(text) {
 
 /** The same for a whole number. */
 export function readWhole(text) {
-  const digits = text.replace(/[\s.,]/g, "");
-  if (digits === "") return null;
-  return /^\d+$/.test(digits) ? Number(digits) : undefined;
+  const compact = text.replace(/\s/g, "");
+  if (compact === "") return null;
+  // A mark stands between groups of three, or it is one before decimals.
+  return /^(\d+|\d{1,3}([.,]\d{3})+)$/.test(compact) ? Number(compact.replace(/[.,]/g, "")) : undefined;
 }

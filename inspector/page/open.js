@@ -18,6 +18,19 @@ const VEHICLE = ["vin", "brand", "model", "year", "color", "type", "fuel_type", 
 
 const empty = () => ({ branch_id: "", plate: "", package_name: "", base_price: "", mileage_km: "", vehicle: null, faults: {}, fault: null, isSending: false });
 let form = empty();
+/** What was sent last, and the id that it is to have: sent again it opens nothing twice. */
+let attempt = { said: null, id: null };
+
+/** A random UUID; browsers have one of their own on pages with TLS alone. */
+function uuid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/** Forgets what was typed. */
+export function forgetOpening() { form = empty(); }
 
 /** What is the same from car to car is remembered. */
 function remembered() {
@@ -66,7 +79,9 @@ async function submit(event) {
   form.isSending = true;
   changed();
   try {
-    const report = await api.open(body);
+    const text = JSON.stringify(body);
+    if (attempt.said !== text) attempt = { said: text, id: uuid() };
+    const report = await api.open({ id: attempt.id, ...body });
     try { localStorage.setItem(PLACE, JSON.stringify({ branch_id: body.branch_id, package_name: form.package_name, base_price: form.base_price })); } catch { /* Asked again next time. */ }
     form = empty();
     state.report = { id: report.id, state: "there", data: report };

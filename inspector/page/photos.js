@@ -24,7 +24,10 @@ const queueOf = (id) => waiting.get(id) ?? [];
 /** Whether photos are chosen that the service does not have. */
 export const isAnyPhotoUnsent = () => [...waiting.values()].some((queue) => queue.length > 0);
 
-export function forgetPhotos() { waiting.clear(); }
+export function forgetPhotos() {
+  waiting.clear();
+  links.clear();
+}
 
 function choose(id, files) {
   const chosen = [...files].filter((file) => file.size > 0).map((file) => ({
@@ -41,8 +44,25 @@ function drop(id, photo) {
   changed();
 }
 
+/** Reports whose photos are being sent. */
+const sending = new Set();
+const isHopeless = ({ fault }) => ["unsupported_photo", "payload_too_large"].includes(fault);
+
 async function sendAll(id) {
-  for (const photo of queueOf(id).filter(({ fault, state }) => state !== "sending" && !["unsupported_photo", "payload_too_large"].includes(fault))) {
+  if (sending.has(id)) return;
+  sending.add(id);
+  try {
+    await sendEach(id);
+  } finally {
+    sending.delete(id);
+    changed();
+  }
+}
+
+async function sendEach(id) {
+  for (const photo of queueOf(id).filter((photo) => !isHopeless(photo))) {
+    // It may have been taken out meanwhile.
+    if (!queueOf(id).includes(photo)) continue;
     Object.assign(photo, { state: "sending", share: 0, fault: null });
     changed();
     try {
@@ -111,7 +131,7 @@ export function photosTab(report) {
     !isLocked && chooser(report),
     queue.length > 0 && h("section", { class: "to-send", key: "to-send", "aria-label": t("photos.toSend") },
       h("ul", null, queue.map((photo) => unsent(report, photo))),
-      button(t("photos.send", { count: queue.length }), () => sendAll(report.id), { kind: "primary big", sign: "up", id: "send", "aria-disabled": queue.some((photo) => photo.state === "sending") ? "true" : null })),
+      button(t("photos.send", { count: queue.length }), () => sendAll(report.id), { kind: "primary big", sign: "up", id: "send", "aria-disabled": sending.has(report.id) ? "true" : null })),
     report.photos.length === 0 ? h("p", { class: "empty" }, t("photos.none")) :
     h("ol", { class: "gallery" }, report.photos.map((photo, index) => shown(report, photo, index, isLocked))));
 }
@@ -165,7 +185,21 @@ function unsent(report, photo) {
     button(t("photos.remove"), () => drop(report.id, photo), { kind: "quiet", sign: "close", disabled: isSending, "aria-label": t("photos.removeOf", { name: photo.file.name }) }));
 }
 
+/** How long a link that was given is used, in milliseconds: with another one, a picture would be loaded anew. They are good for 15 minutes. */
+const LINK = 10 * 60_000;
+const links = new Map();
+
+/** A photo's links: those that were used before, as long as they are good. */
+function linksOf({ id, url, thumb_url: thumb }) {
+  const known = links.get(id);
+  if (known && Date.now() - known.at < LINK) return known;
+  const given = { url, thumb, at: Date.now() };
+  links.set(id, given);
+  return given;
+}
+
 function shown(report, photo, index, isLocked) {
+  const { url, thumb } = linksOf(photo);
   const name = photo.caption || word("kind", photo.kind);
   const point = report.forms.flatMap((form) => form.points).find(({ code }) => code === photo.point_code);
   const isFirst = index === 0;
@@ -178,7 +212,7 @@ function shown(report, photo, index, isLocked) {
     ondragend: () => { dragged.id = null; },
   },
     h("figure", null,
-      h("a", { href: photo.url, target: "_blank", rel: "noopener noreferrer" }, h("img", { src: photo.thumb_url, alt: t("photos.alt", { name, place: index + 1 }), loading: "lazy", draggable: "false" })),
+      h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, h("img", { src: thumb, alt: t("photos.alt", { name, place: index + 1 }), loading: "lazy", draggable: "false" })),
       h("figcaption", null,
         h("b", null, word("kind", photo.kind)), point && h("span", null, point.name), photo.caption && h("span", null, photo.caption),
         !photo.is_shown && h("span", { class: "not-shown" }, icon("hidden"), t("photos.notShown")))),

@@ -26,7 +26,8 @@ export async function readReport() {
     if (state.report?.id !== id) return;
     state.report = { id, state: "there", data: report };
   } catch (error) {
-    if (state.report?.id !== id) return;
+    // Who signs in again finds what was there.
+    if (state.report?.id !== id || (state.signIn && state.report.data)) return;
     if (error instanceof Refused && error.status < 500 && error.code !== "signed_out") state.report = { id, state: "missing", fault: error };
     else if (!state.report.data) state.report = { id, state: "failed", fault: error };
   }

@@ -96,7 +96,7 @@ const tr = {
   "open.powerHint": "Yoksa boş bırakın; güç oranı o zaman hesaplanmaz",
   "open.do": "Raporu aç",
   "open.sending": "Açılıyor…",
-  "open.unreachable": "Servise ulaşılamadı; rapor açılmamış olabilir. Listeye bakıp yeniden deneyin.",
+  "open.unreachable": "Servise ulaşılamadı. Yeniden deneyin: rapor iki kez açılmaz.",
   "open.needed": "Bu alan gerekli.",
   "open.wrong.plate": "Bu bir plakaya benzemiyor.",
   "open.wrong.branch_id": "Bu şubede rapor açamazsınız.",
@@ -180,6 +180,7 @@ const tr = {
   "form.by": "{who}, {time}",
   "form.device": "Cihaz",
   "form.badNumber": "Bu bir sayı değil; örneğin 2,85",
+  "form.emptied": "Değer silinemez; doğrusunu yazın.",
   "form.needsStatus": "Kaydetmek için durum seçin.",
   "form.refused": "Servis bu değeri kabul etmedi; birimine bakın.",
 
@@ -404,7 +405,7 @@ const en = {
   "open.powerHint": "Leave it empty if unknown; then no power ratio is computed",
   "open.do": "Open the report",
   "open.sending": "Opening…",
-  "open.unreachable": "The service could not be reached; the report may or may not be open. Look at the list before you try again.",
+  "open.unreachable": "The service could not be reached. Try again: the report is not opened twice.",
   "open.needed": "This is needed.",
   "open.wrong.plate": "This does not look like a plate.",
   "open.wrong.branch_id": "You cannot open reports at this branch.",
@@ -488,6 +489,7 @@ const en = {
   "form.by": "{who}, {time}",
   "form.device": "Device",
   "form.badNumber": "This is no number; type one such as 2.85",
+  "form.emptied": "A value cannot be emptied; type the right one.",
   "form.needsStatus": "Choose a status to have it saved.",
   "form.refused": "The service did not take this value; look at its unit.",
 

@@ -71,7 +71,7 @@ export function field(id, label, control, { fault = null, hint = null } = {}) {
 /** A question over the page. Escape leaves it. */
 export function dialog(id, title, close, ...children) {
   return h("dialog", {
-    key: id, "aria-labelledby": `${id}-title`,
+    key: id, class: id, "aria-labelledby": `${id}-title`,
     onmount: (node) => node.showModal(),
     oncancel: (event) => { event.preventDefault(); close?.(); },
   }, h("h2", { id: `${id}-title` }, title), children);
