@@ -6,7 +6,7 @@ import { queued, took } from "./drafts.js";
 import { quantity, time } from "./format.js";
 import { t, word } from "./i18n.js";
 import { picture } from "./picture.js";
-import { isOpen, isWritten, testLine } from "./rules.js";
+import { isWritten, testLine } from "./rules.js";
 import { changed, state, tell } from "./state.js";
 import { announce, button, failure, focusSoon, icon, status, when } from "./ui.js";
 
@@ -90,11 +90,11 @@ export function tellWhatCame() {
   looked = { report, came: Math.max(came, before) };
 }
 
-const newest = () => (state.report?.data && isOpen(state.report.data) ? state.report.data.waiting[0] : undefined);
+const newest = () => state.report?.data?.waiting[0];
 
 /** All that waits; the newest with its values where `isOpened`. */
 export function banner(report, isOpened) {
-  if (!isOpen(report) || report.waiting.length === 0) return null;
+  if (report.waiting.length === 0) return null;
   const [first, ...others] = report.waiting;
   return h("section", { class: "banner", key: "banner", "aria-labelledby": "banner-title" },
     h("div", { class: "banner-head" },

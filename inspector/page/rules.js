@@ -34,9 +34,6 @@ export function offered(form) {
 /** Whether a report may be written in. */
 export const isWritten = (report) => ["DRAFT", "REVISION_REQUESTED"].includes(report.status);
 
-/** Whether partners do not see it yet. */
-export const isOpen = (report) => [...["DRAFT", "REVISION_REQUESTED"], "IN_REVIEW", "CANCEL_REQUESTED"].includes(report.status);
-
 /** The form that devices write into. */
 export const testLine = (report) => report.forms.find((form) => form.is_test_line);
 

@@ -150,6 +150,7 @@ test("what is ignored waits no more, and a replay says so", async () => {
   const report = reports.pop();
   const sent = await measure(report);
   const { page, faults, close } = await visitReport(report);
+  const before = await numberOf(page, "BRAKE_FRONT_LEFT").inputValue();
   await page.locator("#ignore").click();
   await page.locator("#really").waitFor();
   // Asked first, and one may think better of it.
@@ -157,7 +158,8 @@ test("what is ignored waits no more, and a replay says so", async () => {
   await page.locator("#ignore").click();
   await page.locator("#really").click();
   await banner(page).waitFor({ state: "detached" });
-  assert.equal(await numberOf(page, "BRAKE_FRONT_LEFT").inputValue(), "");
+  assert.notEqual(before, "2,85");
+  assert.equal(await numberOf(page, "BRAKE_FRONT_LEFT").inputValue(), before);
   const replay = await device.send("POST", "/api/v1/partner/test-line/measurements", sent);
   assert.equal(replay.status, 200);
   assert.equal(JSON.parse(replay.body).data.status, "discarded");
@@ -338,6 +340,10 @@ test("a note takes nothing that a device has written meanwhile", async () => {
   await page.getByLabel("Not: Süspansiyon verimi, sol ön").fill("Amortisör yeni");
   const { answers } = (await sent).postDataJSON();
   assert.deepEqual(answers, [{ point_code: "SUSP_FRONT_LEFT", note: "Amortisör yeni" }]);
+  await page.locator("#TEST_LINE-SUSP_FRONT_LEFT-state", { hasText: "kaydedildi" }).waitFor();
+  const { data } = await ask(page, "GET", `/reports/${report.id}`);
+  const point = data.forms.find((form) => form.is_test_line).points.find(({ code }) => code === "SUSP_FRONT_LEFT");
+  assert.deepEqual([point.numeric_value, point.note, /FIRST/.test(point.written_by)], [71.5, "Amortisör yeni", true]);
   await close();
 });
 
