@@ -32,10 +32,7 @@ impl Operation {
     }
     /// The text of an `x-` member.
     pub fn extension(&self, name: &str) -> Option<&'static str> {
-        self.extensions
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| *value)
+        self.extensions.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 }
 /// All operations, in the document's order.
@@ -75,10 +72,14 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[Requirement {
-            scheme: "InspectorSession",
-            scopes: &[],
-        }]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -96,16 +97,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -122,10 +125,14 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[Requirement {
-            scheme: "InspectorSession",
-            scopes: &[],
-        }]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -142,10 +149,14 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[Requirement {
-            scheme: "InspectorSession",
-            scopes: &[],
-        }]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -166,16 +177,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -193,10 +206,14 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[Requirement {
-            scheme: "InspectorSession",
-            scopes: &[],
-        }]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -218,16 +235,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -249,16 +268,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -280,16 +301,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -312,16 +335,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -343,16 +368,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -372,16 +399,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
     Operation {
@@ -401,16 +430,18 @@ pub static OPERATIONS: &[Operation] = &[
             (500u16, &[ErrorCode::InternalError]),
             (503u16, &[ErrorCode::ServiceUnavailable]),
         ],
-        security: &[&[
-            Requirement {
-                scheme: "InspectorSession",
-                scopes: &[],
-            },
-            Requirement {
-                scheme: "CsrfToken",
-                scopes: &[],
-            },
-        ]],
+        security: &[
+            &[
+                Requirement {
+                    scheme: "InspectorSession",
+                    scopes: &[],
+                },
+                Requirement {
+                    scheme: "CsrfToken",
+                    scopes: &[],
+                },
+            ],
+        ],
         extensions: &[],
     },
 ];

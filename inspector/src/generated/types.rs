@@ -30,7 +30,9 @@ pub struct SignIn {
 codegen_runtime::read_object!(SignIn);
 mod sign_in_reading {
     use super::*;
-    pub(super) fn token<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn token<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -124,7 +126,12 @@ pub enum OpenStatus {
 }
 impl OpenStatus {
     /// All values as sent.
-    pub const VALUES: &'static [&'static str] = &["DRAFT", "IN_REVIEW", "REVISION_REQUESTED", "CANCEL_REQUESTED"];
+    pub const VALUES: &'static [&'static str] = &[
+        "DRAFT",
+        "IN_REVIEW",
+        "REVISION_REQUESTED",
+        "CANCEL_REQUESTED",
+    ];
     /// The value as sent.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -416,11 +423,16 @@ mod vehicle_data_reading {
     struct Read_factory_power_hp(Decimal);
     impl<'de> Deserialize<'de> for Read_factory_power_hp {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let value: Result<Decimal, D::Error> = codegen_runtime::decimal::read(deserializer, 2u32);
+            let value: Result<Decimal, D::Error> = codegen_runtime::decimal::read(
+                deserializer,
+                2u32,
+            );
             value.map(Read_factory_power_hp)
         }
     }
-    pub(super) fn vin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn vin<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         {
             static PATTERN: Pattern = Pattern::new("^[A-HJ-NPR-Z0-9]{17}$");
             body::string(
@@ -432,7 +444,9 @@ mod vehicle_data_reading {
             )
         }
     }
-    pub(super) fn brand<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn brand<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -442,7 +456,9 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn model<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn model<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -452,7 +468,9 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn year<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    pub(super) fn year<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i32, D::Error> {
         body::number(
             deserializer,
             NumberRules {
@@ -462,7 +480,9 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn r#type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn r#type<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -472,7 +492,9 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn fuel_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn fuel_type<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -482,7 +504,9 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn transmission<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn transmission<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -492,7 +516,9 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn color<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn color<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -502,8 +528,11 @@ mod vehicle_data_reading {
             },
         )
     }
-    pub(super) fn factory_power_hp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
-        body::optional::<_, Read_factory_power_hp>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn factory_power_hp<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Decimal>, D::Error> {
+        body::optional::<_, Read_factory_power_hp>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
 }
 impl JsonSchema for VehicleData {
@@ -545,10 +574,14 @@ pub struct OpenReport {
 codegen_runtime::read_object!(OpenReport);
 mod open_report_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<uuid::Uuid>, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<uuid::Uuid>, D::Error> {
         body::optional(deserializer)
     }
-    pub(super) fn plate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn plate<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -558,7 +591,9 @@ mod open_report_reading {
             },
         )
     }
-    pub(super) fn package_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn package_name<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -568,10 +603,14 @@ mod open_report_reading {
             },
         )
     }
-    pub(super) fn base_price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
+    pub(super) fn base_price<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Decimal, D::Error> {
         codegen_runtime::decimal::read(deserializer, 2u32)
     }
-    pub(super) fn mileage_km<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    pub(super) fn mileage_km<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i32, D::Error> {
         body::number(
             deserializer,
             NumberRules {
@@ -581,7 +620,9 @@ mod open_report_reading {
             },
         )
     }
-    pub(super) fn vehicle<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<VehicleData>, D::Error> {
+    pub(super) fn vehicle<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<VehicleData>, D::Error> {
         body::optional(deserializer)
     }
 }
@@ -678,14 +719,20 @@ mod update_report_reading {
     struct Read_base_price(Decimal);
     impl<'de> Deserialize<'de> for Read_base_price {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let value: Result<Decimal, D::Error> = codegen_runtime::decimal::read(deserializer, 2u32);
+            let value: Result<Decimal, D::Error> = codegen_runtime::decimal::read(
+                deserializer,
+                2u32,
+            );
             value.map(Read_base_price)
         }
     }
     struct Read_discount_percent(Decimal);
     impl<'de> Deserialize<'de> for Read_discount_percent {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let value: Result<Decimal, D::Error> = codegen_runtime::decimal::read(deserializer, 2u32);
+            let value: Result<Decimal, D::Error> = codegen_runtime::decimal::read(
+                deserializer,
+                2u32,
+            );
             value.map(Read_discount_percent)
         }
     }
@@ -716,7 +763,9 @@ mod update_report_reading {
             value.map(Read_payment_type)
         }
     }
-    pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    pub(super) fn version<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i64, D::Error> {
         body::number(
             deserializer,
             NumberRules {
@@ -725,26 +774,47 @@ mod update_report_reading {
             },
         )
     }
-    pub(super) fn summary<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_summary>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn summary<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_summary>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn recommendation<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_recommendation>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn recommendation<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_recommendation>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn mileage_km<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
-        body::optional::<_, Read_mileage_km>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn mileage_km<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<i32>, D::Error> {
+        body::optional::<_, Read_mileage_km>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn base_price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
-        body::optional::<_, Read_base_price>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn base_price<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Decimal>, D::Error> {
+        body::optional::<_, Read_base_price>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn discount_percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
-        body::optional::<_, Read_discount_percent>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn discount_percent<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Decimal>, D::Error> {
+        body::optional::<_, Read_discount_percent>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn discount_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_discount_name>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn discount_name<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_discount_name>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn payment_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_payment_type>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn payment_type<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_payment_type>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
 }
 impl JsonSchema for UpdateReport {
@@ -785,7 +855,9 @@ mod fill_form_reading {
             value.map(Read_general_note)
         }
     }
-    pub(super) fn answers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AnswerToWrite>, D::Error> {
+    pub(super) fn answers<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<AnswerToWrite>, D::Error> {
         body::array(
             deserializer,
             ArrayRules {
@@ -795,8 +867,11 @@ mod fill_form_reading {
             },
         )
     }
-    pub(super) fn general_note<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_general_note>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn general_note<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_general_note>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
 }
 impl JsonSchema for FillForm {
@@ -835,7 +910,10 @@ mod answer_to_write_reading {
     struct Read_numeric_value(ExactNumber);
     impl<'de> Deserialize<'de> for Read_numeric_value {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let value: Result<ExactNumber, D::Error> = body::exact_number(deserializer, 18u32);
+            let value: Result<ExactNumber, D::Error> = body::exact_number(
+                deserializer,
+                18u32,
+            );
             value.map(Read_numeric_value)
         }
     }
@@ -852,7 +930,9 @@ mod answer_to_write_reading {
             value.map(Read_note)
         }
     }
-    pub(super) fn point_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn point_code<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         body::string(
             deserializer,
             StringRules {
@@ -862,14 +942,22 @@ mod answer_to_write_reading {
             },
         )
     }
-    pub(super) fn status_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AnswerStatus>, D::Error> {
+    pub(super) fn status_code<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<AnswerStatus>, D::Error> {
         body::optional(deserializer)
     }
-    pub(super) fn numeric_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ExactNumber>, D::Error> {
-        body::optional::<_, Read_numeric_value>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn numeric_value<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ExactNumber>, D::Error> {
+        body::optional::<_, Read_numeric_value>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
-    pub(super) fn note<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_note>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn note<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_note>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
 }
 impl JsonSchema for AnswerToWrite {
@@ -1018,7 +1106,9 @@ mod move_report_reading {
             value.map(Read_reason)
         }
     }
-    pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    pub(super) fn version<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i64, D::Error> {
         body::number(
             deserializer,
             NumberRules {
@@ -1027,8 +1117,11 @@ mod move_report_reading {
             },
         )
     }
-    pub(super) fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-        body::optional::<_, Read_reason>(deserializer).map(|value| value.map(|value| value.0))
+    pub(super) fn reason<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
+        body::optional::<_, Read_reason>(deserializer)
+            .map(|value| value.map(|value| value.0))
     }
 }
 impl JsonSchema for MoveReport {
@@ -1056,7 +1149,9 @@ pub struct OrderPhotos {
 codegen_runtime::read_object!(OrderPhotos);
 mod order_photos_reading {
     use super::*;
-    pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    pub(super) fn version<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i64, D::Error> {
         body::number(
             deserializer,
             NumberRules {
@@ -1065,7 +1160,9 @@ mod order_photos_reading {
             },
         )
     }
-    pub(super) fn photo_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<uuid::Uuid>, D::Error> {
+    pub(super) fn photo_ids<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<uuid::Uuid>, D::Error> {
         body::array(
             deserializer,
             ArrayRules {
@@ -1510,25 +1607,34 @@ pub struct ListOpenReportsQuery {
 }
 mod list_open_reports_query_reading {
     use super::*;
-    pub(super) fn branch_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<uuid::Uuid>, D::Error> {
+    pub(super) fn branch_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<uuid::Uuid>, D::Error> {
         param::uuid(deserializer, "branch_id").map(Some)
     }
-    pub(super) fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OpenStatus>, D::Error> {
-        param::one_of(deserializer, "status", OpenStatus::VALUES, OpenStatus::parse).map(Some)
+    pub(super) fn status<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<OpenStatus>, D::Error> {
+        param::one_of(deserializer, "status", OpenStatus::VALUES, OpenStatus::parse)
+            .map(Some)
     }
-    pub(super) fn cursor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    pub(super) fn cursor<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
         param::string(
-            deserializer,
-            "cursor",
-            StringRules {
-                min_length: Some(1usize),
-                max_length: Some(512usize),
-                ..StringRules::NONE
-            },
-        )
-        .map(Some)
+                deserializer,
+                "cursor",
+                StringRules {
+                    min_length: Some(1usize),
+                    max_length: Some(512usize),
+                    ..StringRules::NONE
+                },
+            )
+            .map(Some)
     }
-    pub(super) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    pub(super) fn limit<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<i32, D::Error> {
         param::integer(
             deserializer,
             "limit",
@@ -1563,7 +1669,9 @@ pub struct GetReportPath {
 }
 mod get_report_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
 }
@@ -1586,7 +1694,9 @@ pub struct UpdateReportPath {
 }
 mod update_report_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
 }
@@ -1613,10 +1723,14 @@ pub struct FillFormPath {
 }
 mod fill_form_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
-    pub(super) fn template_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    pub(super) fn template_code<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
         param::string(
             deserializer,
             "templateCode",
@@ -1647,7 +1761,9 @@ pub struct MoveReportPath {
 }
 mod move_report_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
 }
@@ -1670,7 +1786,9 @@ pub struct AddPhotoPath {
 }
 mod add_photo_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
 }
@@ -1701,10 +1819,14 @@ pub struct AddPhotoQuery {
 }
 mod add_photo_query_reading {
     use super::*;
-    pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PhotoKind, D::Error> {
+    pub(super) fn kind<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<PhotoKind, D::Error> {
         param::one_of(deserializer, "kind", PhotoKind::VALUES, PhotoKind::parse)
     }
-    pub(super) fn point_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    pub(super) fn point_code<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
         {
             static PATTERN: Pattern = Pattern::new("^[A-Z][A-Z0-9_]{0,63}$");
             param::string(
@@ -1716,18 +1838,20 @@ mod add_photo_query_reading {
                 },
             )
         }
-        .map(Some)
+            .map(Some)
     }
-    pub(super) fn caption<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    pub(super) fn caption<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<String>, D::Error> {
         param::string(
-            deserializer,
-            "caption",
-            StringRules {
-                max_length: Some(300usize),
-                ..StringRules::NONE
-            },
-        )
-        .map(Some)
+                deserializer,
+                "caption",
+                StringRules {
+                    max_length: Some(300usize),
+                    ..StringRules::NONE
+                },
+            )
+            .map(Some)
     }
 }
 impl JsonSchema for AddPhotoQuery {
@@ -1750,7 +1874,9 @@ pub struct OrderPhotosPath {
 }
 mod order_photos_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
 }
@@ -1777,10 +1903,14 @@ pub struct ApplyMeasurementPath {
 }
 mod apply_measurement_path_reading {
     use super::*;
-    pub(super) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "id")
     }
-    pub(super) fn measurement_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn measurement_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "measurementId")
     }
 }
@@ -1804,7 +1934,9 @@ pub struct DiscardMeasurementPath {
 }
 mod discard_measurement_path_reading {
     use super::*;
-    pub(super) fn measurement_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<uuid::Uuid, D::Error> {
+    pub(super) fn measurement_id<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<uuid::Uuid, D::Error> {
         param::uuid(deserializer, "measurementId")
     }
 }
