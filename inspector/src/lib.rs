@@ -9,6 +9,7 @@ pub mod db;
 pub mod endpoints;
 pub mod error;
 pub mod front_door;
+#[rustfmt::skip]
 pub mod generated;
 mod page;
 pub mod photo;
