@@ -183,8 +183,10 @@ async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
         desk.write(&service, "PUT", &target, body).await
     };
     assert_eq!(point(&power(153.0).await, "DYNO_RATIO")["numeric_value"], 90.0);
-    // Such a ratio cannot be.
-    let without = power(2499.0).await;
+    // The organisation takes its thresholds away: no ratio has a status any more.
+    let away = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
+    service.db.batch_execute(away).await.unwrap();
+    let without = power(140.0).await;
     without.assert_status(200);
     assert_eq!(
         point(&without, "DYNO_RATIO").get("numeric_value"),
