@@ -66,7 +66,9 @@ async fn of_two_who_write_from_one_version_the_second_is_told_and_overwrites_not
         _ => (second, first, "Mehmet"),
     };
     won.assert_status(200);
-    lost.assert_refused(409, "changed_meanwhile")
+    lost.assert_refused(409, "changed_meanwhile");
+    let late = write(&mehmet, "Mehmet").await;
+    late.assert_refused(409, "changed_meanwhile")
         .snapshot("who_writes_from_an_old_version_is_told");
     assert_eq!(ayse.report(&service, inspections::DRAFT).await["summary"], text);
 }
