@@ -1,6 +1,9 @@
 -- Inspectors: tokens bound to branches, sessions, attempts to sign in, and how a report came to its status (INS).
 --
--- New tables, and a column with a constant default, which rewrites nothing: safe beside a version that knows nothing of them.
+-- New tables, and a column with a constant default, which rewrites nothing: safe beside a version that knows nothing of them. The
+-- locks are taken for a moment; where they cannot be had soon, the migration gives up, and can be repeated.
+SET LOCAL lock_timeout = '3s';
+
 CREATE TABLE inspectors (
     id              uuid PRIMARY KEY,
     organization_id uuid NOT NULL REFERENCES organizations,

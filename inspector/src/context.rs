@@ -28,12 +28,24 @@ const PHOTOS_AT_ONCE: usize = 2;
 #[derive(Clone)]
 pub struct Context(Arc<Shared>);
 
+/// The connections of this room: its share of the pool that serves partners' requests, too. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pool: Pool,
+    share: Arc<Semaphore>,
+}
+
+impl Connections {
+    /// One of them, until a deadline.
+    pub async fn take(&self, deadline: Deadline) -> Result<Connection, DbError> {
+        Connection::take_of_share(&self.pool, &self.share, deadline).await
+    }
+}
+
 struct Shared {
     service: partner_api::context::Context,
-    pool: Pool,
+    connections: Connections,
     cursors: CursorSealer,
-    /// What this room may take of the pool that it shares with partners' requests.
-    share: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     photos: Arc<Semaphore>,
     watch: Watch,
@@ -49,16 +61,19 @@ impl Context {
             pool,
             body_timeout,
         } = elsewhere;
+        let connections = Connections {
+            pool,
+            share: Arc::new(Semaphore::new(CONNECTIONS)),
+        };
         Context(Arc::new(Shared {
             cursors: CursorSealer::new(&context.cursor_key),
-            share: Arc::new(Semaphore::new(CONNECTIONS)),
             bodies: Arc::new(Semaphore::new(PHOTOS_UNDER_WAY)),
             photos: Arc::new(Semaphore::new(PHOTOS_AT_ONCE)),
-            watch: Watch::new(pool.clone()),
+            watch: Watch::new(connections.clone()),
             body_timeout,
             policy: Policy::default(),
             service: context,
-            pool,
+            connections,
         }))
     }
 
@@ -67,12 +82,12 @@ impl Context {
     /// # Errors
     /// When there is none in time.
     pub async fn db(&self, caller: &Caller) -> Result<Connection, DbError> {
-        self.connection(caller.deadline()).await
+        self.0.connections.take(caller.deadline()).await
     }
 
-    /// A connection of this room's share.
-    pub(crate) async fn connection(&self, deadline: Deadline) -> Result<Connection, DbError> {
-        Connection::take_of_share(&self.0.pool, &self.0.share, deadline).await
+    /// Connections before anybody is known to call.
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.0.connections
     }
 
     /// The service's own state: storage, instruments, the log.

@@ -10,22 +10,20 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use deadpool_postgres::Pool;
 use futures::Stream;
 use partner_api::db::DbError;
-use partner_api::db::connection::Connection;
+use partner_api::deadline::Deadline;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
+use crate::context::Connections;
 use crate::db::changes::{self, State};
 use crate::db::sessions;
 use crate::front_door::Inspector;
 
 /// How often the database is asked.
 const POLL: Duration = Duration::from_secs(1);
-/// How long one question may take.
-const ASKING: Duration = Duration::from_secs(3);
 /// How often a stream says that it is there, and whether its session is still good is asked.
 const BEAT: Duration = Duration::from_secs(15);
 /// Changes that may wait to be told; who is further behind is let go, and reads anew.
@@ -38,7 +36,7 @@ const UNTAKEN: usize = 64;
 pub(crate) struct Watch(Arc<Shared>);
 
 struct Shared {
-    pool: Pool,
+    connections: Connections,
     changes: broadcast::Sender<Change>,
     /// How often the state was read.
     rounds: watch::Sender<u64>,
@@ -59,9 +57,9 @@ struct Change {
 }
 
 impl Watch {
-    pub(crate) fn new(pool: Pool) -> Self {
+    pub(crate) fn new(connections: Connections) -> Self {
         Watch(Arc::new(Shared {
-            pool,
+            connections,
             changes: broadcast::channel(BEHIND).0,
             rounds: watch::channel(0).0,
             watched: Mutex::default(),
@@ -127,7 +125,7 @@ impl Watch {
     }
 
     async fn branches(&self, inspector: &Inspector) -> Result<Option<Vec<Uuid>>, DbError> {
-        let client = Connection::take(&self.0.pool, ASKING).await?;
+        let client = self.0.connections.take(Deadline::begin()).await?;
         sessions::branches(&client, &inspector.cookie().digest()).await
     }
 
@@ -165,6 +163,7 @@ impl Drop for Looking {
 async fn poll(shared: Arc<Shared>) {
     let mut before: HashMap<Uuid, State> = HashMap::new();
     let mut known: Vec<Uuid> = Vec::new();
+    let mut is_silent = false;
     loop {
         let branches: Vec<Uuid> = {
             let mut watched = shared.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,8 +173,9 @@ async fn poll(shared: Arc<Shared>) {
             }
             watched.branches.keys().copied().collect()
         };
-        match state(&shared.pool, &branches).await {
+        match state(&shared.connections, &branches).await {
             Ok(now) => {
+                is_silent = false;
                 for change in differences(&before, &now, &known) {
                     // That nobody listens just now is no failure.
                     let _ = shared.changes.send(change);
@@ -183,14 +183,23 @@ async fn poll(shared: Arc<Shared>) {
                 (before, known) = (now, branches);
                 shared.rounds.send_modify(|rounds| *rounds += 1);
             }
-            Err(error) => tracing::warn!(%error, "what changed for inspectors is told later"),
+            // Asked again each second: said once for as long as it lasts.
+            Err(_) if is_silent => {}
+            Err(error) => {
+                is_silent = true;
+                tracing::warn!(
+                    %error,
+                    "inspectors are told later what changes, for the database does not say: see that it runs, takes connections and \
+                     holds no long locks"
+                );
+            }
         }
         sleep(POLL).await;
     }
 }
 
-async fn state(pool: &Pool, branches: &[Uuid]) -> Result<HashMap<Uuid, State>, DbError> {
-    let client = Connection::take(pool, ASKING).await?;
+async fn state(connections: &Connections, branches: &[Uuid]) -> Result<HashMap<Uuid, State>, DbError> {
+    let client = connections.take(Deadline::begin()).await?;
     let state = changes::state(&client, branches).await?;
     Ok(state.into_iter().map(|state| (state.report, state)).collect())
 }

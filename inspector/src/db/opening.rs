@@ -32,7 +32,10 @@ INSERT INTO inspections (id, report_number, organization_id, branch_id, vehicle_
 SELECT $1, b.code || '-' || to_char(now() AT TIME ZONE 'UTC', 'YYYY') || '-' || lpad(n.number, greatest(6, length(n.number)), '0'),
        b.organization_id, b.id, $3, 'DRAFT', $4, $5, $6, $6, $6, 'CASH', $7, $8, $9
 FROM branches b CROSS JOIN (SELECT nextval('report_numbers')::text AS number) AS n WHERE b.id = $2
-ON CONFLICT (report_number) DO NOTHING";
+ON CONFLICT DO NOTHING";
+
+    /// Whether there is a report with the id `$1`.
+    IS_TAKEN = "SELECT EXISTS (SELECT FROM inspections WHERE id = $1) AS is_taken";
 
     /// Makes the forms of the organisation's templates, as far as the report `$1` has none.
     MAKE_FORMS = "\
@@ -86,7 +89,16 @@ pub struct NewVehicle {
     pub factory_power_hp: Option<Decimal>,
 }
 
-/// Opens a report at a branch of the inspector's, and returns its id; `None` where the plate has no vehicle and none is given.
+/// What keeps a report from being opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unopened {
+    /// The plate has no vehicle, and none is given.
+    NoVehicle,
+    /// There is a report with its id.
+    Taken,
+}
+
+/// Opens a report at a branch of the inspector's. The transaction must not be committed where it is not opened.
 ///
 /// # Errors
 /// What the database says.
@@ -94,7 +106,7 @@ pub async fn open(
     transaction: &Transaction<'_>,
     inspector: &Inspector,
     opening: &Opening,
-) -> Result<Option<Uuid>, DbError> {
+) -> Result<Result<(), Unopened>, DbError> {
     let plate = opening.plate.as_str();
     let known = row(transaction, VEHICLE, &[&plate, &inspector.organization_id()]).await?;
     let known: Option<(Uuid, String)> = match known {
@@ -105,7 +117,7 @@ pub async fn open(
         (Some(known), None) => known,
         // A plate may have been given to another car.
         (Some(known), Some(sent)) if known.1 == sent.vin => known,
-        (None, None) => return Ok(None),
+        (None, None) => return Ok(Err(Unopened::NoVehicle)),
         (_, Some(vehicle)) => {
             let id = Uuid::now_v7();
             let parameters: [&(dyn ToSql + Sync); 12] = [
@@ -142,6 +154,11 @@ pub async fn open(
     // A number that somebody else has brought along is passed by.
     let mut numbers = 0;
     while execute(transaction, MAKE, &parameters).await? == 0 {
+        if let Some(found) = row(transaction, IS_TAKEN, &[&id]).await?
+            && found.try_get("is_taken")?
+        {
+            return Ok(Err(Unopened::Taken));
+        }
         numbers += 1;
         if numbers == NUMBERS_TAKEN {
             return Err(DbError::Data {
@@ -152,5 +169,5 @@ pub async fn open(
     }
     execute(transaction, MAKE_FORMS, &[&id]).await?;
     moves::note(transaction, inspector, id, None, Status::Draft, None).await?;
-    Ok(Some(id))
+    Ok(Ok(()))
 }

@@ -21,7 +21,7 @@ const JSON_BYTES: usize = 1_048_576;
 const STRANGERS_BYTES: usize = 4_096;
 
 /// Bytes of the largest photo.
-pub const PHOTO_BYTES: usize = 10_485_760;
+const PHOTO_BYTES: usize = 10_485_760;
 
 /// How long a photo waits for its place in memory.
 const PLACE_WITHIN: Duration = Duration::from_secs(5);
@@ -87,7 +87,10 @@ pub(super) async fn read(
         Ok(read) => read,
         Err(_) => Err(ApiError::new(
             ErrorCode::RequestTimeout,
-            format!("the body did not arrive within {} s", within.as_secs()),
+            format!(
+                "the body did not arrive within {} s; send it again, from where the network is better",
+                within.as_secs()
+            ),
         )
         .because(Reason::BodyTooSlow)),
     }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use http::request::Parts;
 use http::{HeaderMap, header};
 use partner_api::deadline::Deadline;
 use rand::TryRngCore;
@@ -21,7 +22,7 @@ use crate::generated::errors::ErrorCode;
 use crate::generated::operations::Operation;
 
 /// The cookie's name.
-pub const COOKIE: &str = "inspector_session";
+const COOKIE: &str = "inspector_session";
 
 const CSRF_HEADER: &str = "x-csrf-token";
 
@@ -203,10 +204,11 @@ impl Caller {
 pub(super) async fn admit(
     context: &Context,
     operation: &Operation,
-    headers: &HeaderMap,
+    head: &Parts,
 ) -> Result<Option<Inspector>, ApiError> {
+    let headers = &head.headers;
     if operation.method != "GET" {
-        same_origin(headers)?;
+        same_origin(head)?;
     }
     let asks_for = |scheme: &str| {
         operation
@@ -218,7 +220,7 @@ pub(super) async fn admit(
         return Ok(None);
     }
     let cookie = Cookie::of(headers).ok_or_else(ApiError::signed_out)?;
-    let client = context.connection(Deadline::begin()).await?;
+    let client = context.connections().take(Deadline::begin()).await?;
     let session = sessions::find(&client, &cookie.digest()).await?;
     let inspector = Inspector::of(session.ok_or_else(ApiError::signed_out)?, cookie);
     if asks_for("CsrfToken") {
@@ -233,12 +235,14 @@ pub(super) async fn admit(
 }
 
 /// Refuses what a browser sends for another site. Who is no browser sends no `Origin`.
-fn same_origin(headers: &HeaderMap) -> Result<(), ApiError> {
-    if !headers.contains_key(header::ORIGIN) {
+fn same_origin(head: &Parts) -> Result<(), ApiError> {
+    if !head.headers.contains_key(header::ORIGIN) {
         return Ok(());
     }
-    let host = single(headers, header::HOST);
-    let from = origin(headers).and_then(|origin| {
+    // HTTP/2 has it in the target.
+    let target = head.uri.authority().map(http::uri::Authority::as_str);
+    let host = target.or_else(|| single(&head.headers, header::HOST));
+    let from = origin(&head.headers).and_then(|origin| {
         let host = origin.host_str()?.to_owned();
         Some(match origin.port() {
             Some(port) => format!("{host}:{port}"),
@@ -247,7 +251,10 @@ fn same_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     });
     match (from, host) {
         (Some(from), Some(host)) if from.eq_ignore_ascii_case(host) => Ok(()),
-        _ => Err(forged("this request came from the page of another origin")),
+        _ => Err(forged(
+            "this request came from the page of another origin; open /inspector/ at this address, and see that a proxy in front \
+             passes on Host with its port",
+        )),
     }
 }
 
@@ -257,4 +264,40 @@ fn origin(headers: &HeaderMap) -> Option<Url> {
 
 fn forged(message: &str) -> ApiError {
     ApiError::new(ErrorCode::ForgedRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    /// INS-11
+    #[test]
+    fn a_page_writes_to_its_own_origin_alone_by_either_version_of_http() {
+        let is_own = |target: &str, host: Option<&str>, origin: &str| {
+            let mut request = Request::put(target).header(header::ORIGIN, origin);
+            if let Some(host) = host {
+                request = request.header(header::HOST, host);
+            }
+            same_origin(&request.body(()).unwrap().into_parts().0).is_ok()
+        };
+        for (own, host, origin) in [
+            (true, "desk.example", "https://desk.example"),
+            (true, "desk.example", "https://DESK.example"),
+            (true, "127.0.0.1:9464", "http://127.0.0.1:9464"),
+            (false, "desk.example", "https://desk.example:8443"),
+            (false, "desk.example", "https://evil.example"),
+            (false, "desk.example", "https://desk.example.evil.example"),
+            (false, "desk.example", "null"),
+        ] {
+            assert_eq!(is_own("/", Some(host), origin), own, "{host} {origin}");
+            assert_eq!(
+                is_own(&format!("http://{host}/"), None, origin),
+                own,
+                "{host} {origin}, HTTP/2"
+            );
+        }
+        assert!(!is_own("/", None, "https://desk.example"));
+    }
 }

@@ -27,9 +27,8 @@ use partner_api_signing::DecodedPair;
 use tracing::Instrument;
 use uuid::Uuid;
 
-pub use body::PHOTO_BYTES;
 pub(crate) use caller::Cookie;
-pub use caller::{COOKIE, Caller, Inspector};
+pub use caller::{Caller, Inspector};
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -118,7 +117,7 @@ async fn pass(
             return page::answer(context, &head).await.ok_or(error);
         }
     };
-    let inspector = caller::admit(context, route.operation, &head.headers).await?;
+    let inspector = caller::admit(context, route.operation, &head).await?;
     let _place = body::place(context, route.operation).await?;
     let body = body::read(
         route.operation,
@@ -130,7 +129,7 @@ async fn pass(
     .await?;
     // The body may have taken so long that its session has ended meanwhile.
     let inspector = match route.operation.has_body {
-        true => caller::admit(context, route.operation, &head.headers).await?,
+        true => caller::admit(context, route.operation, &head).await?,
         false => inspector,
     };
     let caller = Caller::new(inspector, Deadline::begin(), seen.address, &head.headers);

@@ -51,14 +51,6 @@ impl Connection {
         Self::take_until(pool, Instant::now() + bound).await
     }
 
-    /// A connection for a request until its `deadline`.
-    ///
-    /// # Errors
-    /// When there is none in time.
-    pub async fn take_by(pool: &Pool, deadline: Deadline) -> Result<Self, DbError> {
-        Self::take_until(pool, deadline.instant()).await
-    }
-
     /// A connection until `deadline`.
     pub(super) async fn take_until(pool: &Pool, deadline: Instant) -> Result<Self, DbError> {
         #[expect(clippy::disallowed_methods, reason = "this is what everybody else takes")]

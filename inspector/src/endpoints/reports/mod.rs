@@ -40,25 +40,20 @@ pub(super) async fn change(
         let report = report.ok_or_else(ApiError::no_such_report)?;
         work(&transaction, inspector, &report).await
     };
-    end(&transaction, done.await).await?;
+    let done = done.await;
+    match done {
+        Ok(()) => transaction.commit().await?,
+        Err(_) => transaction.rollback().await?,
+    }
+    done?;
     drop(client);
-    // What stands is read with time of its own: an answer that is missing would be taken for a change that is.
-    let client = context.db(&caller.anew()).await?;
-    get_report::whole(context, &client, inspector, id).await
+    as_it_stands(context, caller, id).await
 }
 
-/// Ends a transaction as its outcome says.
-pub(super) async fn end<T>(transaction: &Transaction<'_>, outcome: Result<T, ApiError>) -> Result<T, ApiError> {
-    match outcome {
-        Ok(done) => {
-            transaction.commit().await?;
-            Ok(done)
-        }
-        Err(error) => {
-            transaction.rollback().await?;
-            Err(error)
-        }
-    }
+/// A report behind a change of it, read with time of its own: an answer that is missing would be taken for a change that is.
+pub(super) async fn as_it_stands(context: &Context, caller: &Caller, id: Uuid) -> Result<Report, ApiError> {
+    let client = context.db(&caller.anew()).await?;
+    get_report::whole(context, &client, caller.inspector()?, id).await
 }
 
 /// Refuses a write by a version that is not the report's any more.

@@ -5,10 +5,9 @@ use partner_api::rules::plate::{self, Plate};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{end, get_report, price_fault};
+use super::{as_it_stands, price_fault};
 use crate::context::Context;
-use crate::db::opening::{self, NewVehicle, Opening};
-use crate::db::report;
+use crate::db::opening::{self, NewVehicle, Opening, Unopened};
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::errors::ErrorCode;
@@ -18,8 +17,8 @@ use crate::generated::types::{OpenReport, VehicleData};
 /// Opens a report.
 ///
 /// # Errors
-/// `not_found` for another branch than the inspector's; `invalid_request` for a plate that is none, and for one without a
-/// vehicle where none is sent.
+/// `not_found` for another branch than the inspector's; `invalid_request` for a plate that is none, for one without a vehicle
+/// where none is sent, and for the id of another's report.
 pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Result<OpenReportResponse, ApiError> {
     let inspector = caller.inspector()?;
     if !inspector.branches().iter().any(|branch| branch.id == body.branch_id) {
@@ -49,25 +48,27 @@ pub async fn handle(context: &Context, caller: &Caller, body: OpenReport) -> Res
         vehicle: body.vehicle.map(new_vehicle),
     };
     let client = context.db(caller).await?;
-    // Sent again under the same id, nothing is opened twice.
-    if body.id.is_some() && report::find(&client, inspector, opening.id).await?.is_some() {
-        let report = get_report::whole(context, &client, inspector, opening.id).await?;
-        return Ok(OpenReportResponse::Created(report));
-    }
     let transaction = client.transaction();
-    let opened = async {
-        let opened = opening::open(&transaction, inspector, &opening).await?;
-        opened.ok_or_else(|| {
-            ApiError::member(
-                "vehicle",
-                "is needed: no vehicle is known by this plate; send its chassis number, brand, model and the rest",
-            )
-        })
-    };
-    let id = end(&transaction, opened.await).await?;
-    Ok(OpenReportResponse::Created(
-        get_report::whole(context, &client, inspector, id).await?,
-    ))
+    let opened = opening::open(&transaction, inspector, &opening).await;
+    match opened {
+        Ok(Ok(())) => transaction.commit().await?,
+        Ok(Err(_)) | Err(_) => transaction.rollback().await?,
+    }
+    drop(client);
+    if opened? == Err(Unopened::NoVehicle) {
+        return Err(ApiError::member(
+            "vehicle",
+            "is needed: no vehicle is known by this plate; send its chassis number, brand, model and the rest",
+        ));
+    }
+    // Of a report that was opened before under its id, this is the same answer again.
+    match as_it_stands(context, caller, opening.id).await {
+        Ok(report) => Ok(OpenReportResponse::Created(report)),
+        Err(error) if error.code == ErrorCode::NotFound => {
+            Err(ApiError::member("id", "is the id of another report; make a new one"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// What is wrong with a registered power: the database keeps up to 99,999.99 HP.

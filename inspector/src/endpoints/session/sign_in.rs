@@ -31,7 +31,7 @@ pub async fn handle(context: &Context, caller: &Caller, body: SignIn) -> Result<
         });
     }
     let cookie = Cookie::new()?;
-    let token = inspector_token::hash(body.token.trim());
+    let token = inspector_token::hash(&body.token);
     if !sessions::begin(&client, &token, &cookie.digest()).await? {
         return Err(ApiError::new(
             ErrorCode::TokenRefused,

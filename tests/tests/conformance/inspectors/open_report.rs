@@ -141,6 +141,30 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
 
 /// INS-5
 #[tokio::test]
+async fn of_two_at_once_under_one_id_one_report_comes_and_anothers_id_is_refused() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let mut body = report("35MSK201");
+    body["id"] = json!(uuid::Uuid::now_v7());
+    let twice = futures::future::join_all((0..4).map(|_| desk.write(&service, "POST", OPEN, body.clone()))).await;
+    for answer in &twice {
+        answer.assert_status(201);
+    }
+    assert_eq!(
+        service
+            .count("inspections WHERE plate = '35MSK201' AND status = 'DRAFT'")
+            .await,
+        1
+    );
+    body["id"] = json!(partner_api_tests::fixture::inspections::FULL_DRAFT);
+    let refused = desk.write(&service, "POST", OPEN, body).await;
+    refused
+        .assert_refused(400, "invalid_request")
+        .snapshot("the_id_of_anothers_report_is_refused");
+}
+
+/// INS-5
+#[tokio::test]
 async fn what_another_organisation_knows_of_a_plate_is_not_told() {
     let service = Service::start().await;
     let desk = service.desk(&AYSE).await;
