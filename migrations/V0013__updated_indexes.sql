@@ -4,6 +4,7 @@
 -- SHARE, and measurements only lock rows. Where that is too long, they are made beforehand by the same statements with
 -- CONCURRENTLY, under the same names; this migration then finds them.
 SET LOCAL lock_timeout = '3s';
+CALL lock_tables('SHARE', 'inspections', 'vehicles');
 
 -- What a filter may ask besides is in them, so that a walk past other reports never touches the table.
 CREATE INDEX IF NOT EXISTS inspections_by_organization_updated ON inspections (organization_id, updated_at, id)

@@ -7,6 +7,8 @@
 --
 -- Each may also move it without need; that it stays where it was means that nothing has changed.
 SET LOCAL lock_timeout = '3s';
+CALL lock_tables('ACCESS EXCLUSIVE', 'organizations', 'branches', 'vehicles', 'inspections', 'form_templates',
+    'form_template_points', 'inspection_forms', 'inspection_form_answers', 'photos');
 
 -- The moment of the migration covers what changed while there was nothing to move `updated_at`.
 ALTER TABLE organizations ADD COLUMN reports_changed_at timestamptz NOT NULL DEFAULT now();

@@ -3,6 +3,7 @@
 -- Safe on a live system: a new table, and a constraint that admits more than before; no row is read or rewritten. The lock
 -- is taken for a moment; where it cannot be had soon, the migration gives up, and can be repeated.
 SET LOCAL lock_timeout = '3s';
+CALL lock_tables('ACCESS EXCLUSIVE', 'measurements', 'organizations');
 
 -- Which values of a point an organisation takes for possible, narrower than what the API's document says. Inclusive.
 CREATE TABLE plausible_ranges (

@@ -5,6 +5,7 @@
 -- locks are taken for a moment; where they cannot be had soon, the migration gives up, and can be repeated. What a PDF is drawn
 -- from has more in it from now on, so each is drawn anew when it is asked for, or by the sweep, as after any new drawing.
 SET LOCAL lock_timeout = '3s';
+CALL lock_tables('ACCESS EXCLUSIVE', 'inspections', 'branches', 'vehicles', 'thresholds', 'organizations');
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Who, and where

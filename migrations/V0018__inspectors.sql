@@ -3,6 +3,7 @@
 -- New tables, and a column with a constant default, which rewrites nothing: safe beside a version that knows nothing of them. The
 -- locks are taken for a moment; where they cannot be had soon, the migration gives up, and can be repeated.
 SET LOCAL lock_timeout = '3s';
+CALL lock_tables('ACCESS EXCLUSIVE', 'inspections', 'branches', 'organizations');
 
 CREATE TABLE inspectors (
     id              uuid PRIMARY KEY,

@@ -7,6 +7,7 @@
 )]
 
 mod connections;
+mod locks;
 mod migrations;
 mod rolling;
 mod sandbox;
