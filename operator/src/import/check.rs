@@ -6,11 +6,12 @@ use std::collections::HashSet;
 use partner_api::rules::branch_code;
 use uuid::Uuid;
 
+use super::cell::{Cell, read};
 use super::kinds::{ANSWER_FIELDS, Field, Kind, POINT_FIELDS, Presence};
 use super::known::Known;
 use super::record::{Members, cells_of_members};
 use super::report::{Bad, Report};
-use super::value::{Cell, Type, Value, Wrong, read};
+use super::value::{Type, Value, Wrong};
 use super::whole::Line;
 
 /// Checks the lines of a file.

@@ -1,4 +1,5 @@
 //! What can be imported and exported: the fields of each kind, which check, document and bring it in and out.
+//! Long, for it is one table: a kind is read beside those that it refers to.
 
 use rust_decimal::Decimal;
 
@@ -451,7 +452,7 @@ mod tests {
         for kind in KINDS {
             for field in kind.fields {
                 if let Presence::Default(text) = field.is {
-                    let read = super::super::value::read(field.of, super::super::value::Cell::Csv(text));
+                    let read = super::super::cell::read(field.of, super::super::cell::Cell::Csv(text));
                     assert!(read.is_ok(), "{}.{}: {read:?}", kind.name, field.name);
                 }
             }

@@ -19,6 +19,7 @@
 //! A file that was brought in whole is noted with its SHA-256 in `imports`, and not looked at again: so does a folder go on
 //! with the files that are not in yet (IMP-5). One import works at a time (IMP-6), as two could each find that a thing is new.
 
+mod cell;
 mod check;
 mod kinds;
 mod known;

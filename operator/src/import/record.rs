@@ -7,9 +7,10 @@ use csv_core::{ReadRecordResult, Reader};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::cell::{Cell, kind_of};
 use super::kinds::Field;
 use super::report::Bad;
-use super::value::{Cell, Wrong, kind_of, meant, shown};
+use super::value::{Wrong, meant, shown};
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

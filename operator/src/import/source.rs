@@ -8,13 +8,14 @@ use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::cell::Cell;
 use super::check::Checker;
 use super::kinds::{KINDS, Kind};
 use super::known::Known;
 use super::lines::{Ends, LONGEST, Read, Records};
 use super::record::{Cells, Format, Members, cells_of_members, header};
 use super::report::{Bad, Report};
-use super::value::{Cell, Value, Wrong, meant};
+use super::value::{Value, Wrong, meant};
 use crate::failure::Failure;
 
 /// How many rows the reader is ahead at most.
