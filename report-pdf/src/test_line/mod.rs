@@ -1,0 +1,235 @@
+//! The test line's values, device by device and axle by axle, each on a scale with its limits.
+
+mod kind;
+mod row;
+
+use serde::Serialize;
+
+use self::kind::Kind;
+use self::row::{Row, alike, name};
+use crate::layout::{self, Run};
+use crate::report::{Device, Source};
+use crate::{Form, Point, format};
+
+/// A test-line form as the template draws it.
+#[derive(Serialize)]
+pub(crate) struct TestLine {
+    pub(crate) title: String,
+    note: String,
+    devices: Vec<Measured>,
+    /// Whether some values were written by hand.
+    has_manual: bool,
+    groups: Vec<Group>,
+}
+
+/// A device's measurement.
+#[derive(Serialize)]
+struct Measured {
+    /// Its number among several; empty where it is the only one.
+    number: String,
+    serial: String,
+    measured_at: String,
+    applied_at: String,
+}
+
+/// Values of one kind of device.
+#[derive(Serialize)]
+struct Group {
+    title: &'static str,
+    /// What is computed of the values, in words; empty where nothing is.
+    explanation: &'static str,
+    rows: Vec<Row>,
+    runs: Vec<Run>,
+    /// Inspector's notes with the name of their point.
+    notes: Vec<Note>,
+}
+
+#[derive(Serialize)]
+struct Note {
+    name: String,
+    text: String,
+}
+
+impl TestLine {
+    /// Arranges a form whose `is_test_line` is set.
+    pub(crate) fn new(form: &Form) -> TestLine {
+        let groups = Kind::ALL
+            .into_iter()
+            .filter_map(|kind| Group::new(kind, form))
+            .collect();
+        let is_manual = |point: &Point| point.source == Source::Inspector && point.numeric_value.is_some();
+        let title = if form.name.trim().is_empty() {
+            "Test hattı ölçümleri".to_owned()
+        } else {
+            form.name.clone()
+        };
+        TestLine {
+            title,
+            note: form.general_note.clone(),
+            devices: form
+                .devices
+                .iter()
+                .enumerate()
+                .map(|(index, device)| Measured::new(device, numbered(form, index)))
+                .collect(),
+            has_manual: form.points.iter().any(is_manual),
+            groups,
+        }
+    }
+}
+
+impl TestLine {
+    /// A value as it stands in its table.
+    pub(crate) fn value_of(form: &Form, point: &Point) -> String {
+        let of_kind = |other: &&Point| Kind::of(&other.code) == Kind::of(&point.code);
+        let all = form.points.iter().chain(&form.computed).filter(of_kind);
+        let unit = point.unit.as_deref();
+        let decimals = format::decimals(unit, alike(all, point));
+        let written = |value| format::quantity(value, decimals, unit);
+        point.numeric_value.map(written).unwrap_or_default()
+    }
+
+    /// What a point is called, also one that was computed.
+    pub(crate) fn name_of(point: &Point) -> String {
+        name(point, point.name.is_empty())
+    }
+}
+
+/// How a device is called among several.
+fn numbered(form: &Form, device: usize) -> String {
+    match form.devices.len() {
+        0 | 1 => String::new(),
+        _ => format!("Cihaz {}", device + 1),
+    }
+}
+
+impl Measured {
+    fn new(device: &Device, number: String) -> Measured {
+        Measured {
+            number,
+            serial: match device.serial.trim() {
+                "" => "bildirilmedi".to_owned(),
+                serial => serial.to_owned(),
+            },
+            measured_at: format::minute(device.measured_at),
+            applied_at: device.applied_at.map(format::minute).unwrap_or_default(),
+        }
+    }
+}
+
+impl Group {
+    fn new(kind: Kind, form: &Form) -> Option<Group> {
+        let of_kind = |point: &&Point| Kind::of(&point.code) == kind;
+        let points: Vec<&Point> = form.points.iter().filter(of_kind).collect();
+        if points.is_empty() {
+            return None;
+        }
+        let computed: Vec<&Point> = form.computed.iter().filter(of_kind).collect();
+        let all: Vec<&Point> = points.iter().chain(&computed).copied().collect();
+        let mut rows = Vec::new();
+        let mut parts = Vec::new();
+        for part in parts_of(&points, &computed) {
+            let of_part: Vec<Row> = part
+                .iter()
+                .enumerate()
+                .map(|(index, point)| {
+                    let is_computed = computed.iter().any(|computed| computed.code == point.code);
+                    Row::new(kind, &all, point, form, is_computed, index == 0)
+                })
+                .collect();
+            parts.push(of_part.iter().map(|row| row.name.chars().count()).collect());
+            rows.extend(of_part);
+        }
+        if kind == Kind::Power && !rows.is_empty() {
+            let has = |code: &str| all.iter().any(|point| point.code == code);
+            // A power says little without what the maker promised: where the ratio cannot be had, that is said.
+            if has("DYNO_MEASURED_HP") && !has("DYNO_RATIO") {
+                rows.push(Row::without_ratio());
+                parts.push(vec![1]);
+            }
+        }
+        let notes = points
+            .iter()
+            .filter(|point| !point.note.trim().is_empty())
+            .map(|point| Note {
+                name: point.name.clone(),
+                text: point.note.clone(),
+            })
+            .collect();
+        Some(Group {
+            title: kind.title(),
+            explanation: kind.explanation(&rows),
+            runs: layout::runs(&parts),
+            rows,
+            notes,
+        })
+    }
+}
+
+/// The points in the order in which they are printed: sides of an axle, then what follows from them, then the next axle. What
+/// has no sides stands by itself.
+fn parts_of<'p>(points: &[&'p Point], computed: &[&'p Point]) -> Vec<Vec<&'p Point>> {
+    let mut parts: Vec<(String, Vec<&Point>)> = Vec::new();
+    for point in points.iter().chain(computed) {
+        let stem = ["_LEFT", "_RIGHT", "_SUM", "_DIFFERENCE"]
+            .iter()
+            .find_map(|end| point.code.strip_suffix(end))
+            .unwrap_or("")
+            .to_owned();
+        match parts.iter_mut().find(|(known, _)| *known == stem && !stem.is_empty()) {
+            Some((_, part)) => part.push(point),
+            None => parts.push((stem, vec![point])),
+        }
+    }
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axle_is_its_sides_and_then_what_follows_from_them() {
+        let point = |code: &str| Point {
+            code: code.to_owned(),
+            name: code.to_owned(),
+            status_code: "GOOD".to_owned(),
+            status_label: "İyi".to_owned(),
+            severity: "NONE".to_owned(),
+            numeric_value: "1".parse().ok(),
+            unit: None,
+            note: String::new(),
+            limits: None,
+            source: Source::Inspector,
+        };
+        // As a template may have them: axles mixed, a lone side, one of a code of its own.
+        let points = [
+            "BRAKE_FRONT_LEFT",
+            "BRAKE_REAR_LEFT",
+            "BRAKE_FRONT_RIGHT",
+            "HANDBRAKE_RIGHT",
+            "ABS",
+        ]
+        .map(point);
+        let computed = ["BRAKE_FRONT_SUM", "BRAKE_FRONT_DIFFERENCE"].map(point);
+        let parts = parts_of(&points.iter().collect::<Vec<_>>(), &computed.iter().collect::<Vec<_>>());
+        let codes: Vec<Vec<&str>> = parts
+            .iter()
+            .map(|part| part.iter().map(|point| point.code.as_str()).collect())
+            .collect();
+        assert_eq!(
+            codes,
+            [
+                vec![
+                    "BRAKE_FRONT_LEFT",
+                    "BRAKE_FRONT_RIGHT",
+                    "BRAKE_FRONT_SUM",
+                    "BRAKE_FRONT_DIFFERENCE"
+                ],
+                vec!["BRAKE_REAR_LEFT"],
+                vec!["HANDBRAKE_RIGHT"],
+                vec!["ABS"],
+            ]
+        );
+    }
+}
