@@ -1,0 +1,59 @@
+//! The test line's values beside their limits.
+
+use report_pdf::Report;
+
+use crate::{render, report, squeeze, text};
+
+/// REP-21
+#[test]
+fn every_value_has_its_limits_and_values_of_a_kind_have_the_same_decimals() {
+    let mut report = report();
+    report.forms[2].points[0].numeric_value = Some(rust_decimal::Decimal::from(3));
+    let text = text(&render(&report));
+    for expected in [
+        // Three beside 3,28.
+        "3,00 kN",
+        "3,28 kN",
+        "iyi: en az 2,50",
+        "sınırda: en az 2,00",
+        "iyi: en çok 20,0",
+        "iyi: ±7,0",
+        "Ön fren toplamı",
+        "6,70 kN",
+        "Arka fren sol–sağ farkı",
+        "%22,9",
+        "Toplam: aksın iki tekerleğinin kuvveti birlikte.",
+        "Arka süspansiyon sol–sağ farkı",
+        "elle girildi",
+    ] {
+        assert!(text.contains(&squeeze(expected)), "{expected} in {text}");
+    }
+}
+
+#[test]
+fn a_lone_side_stays_in_the_table_of_its_kind() {
+    let header = squeeze("Ölçüm Değer Ölçek Sınırlar Durum");
+    let tables = |report: &Report| text(&render(report)).matches(&header).count();
+    let mut report = report();
+    let whole = tables(&report);
+    report.forms[2].points.retain(|point| point.code != "HANDBRAKE_RIGHT");
+    report.forms[2]
+        .computed
+        .retain(|point| !point.code.starts_with("HANDBRAKE"));
+    assert!(text(&render(&report)).contains(&squeeze("El freni sol")));
+    // A table may be continued on the next page, under its header.
+    assert!(tables(&report) <= whole, "{} of {whole}", tables(&report));
+}
+
+#[test]
+fn a_power_is_never_without_its_ratio_or_why_there_is_none() {
+    let mut report = report();
+    let ratio = squeeze("Güç oranı");
+    assert!(text(&render(&report)).contains(&ratio));
+    report.forms[2].points.retain(|point| point.code != "DYNO_RATIO");
+    let text = text(&render(&report));
+    assert!(
+        text.contains(&ratio) && text.contains(&squeeze("hesaplanamadı: fabrika gücü kayıtlı değil")),
+        "{text}"
+    );
+}
