@@ -1,0 +1,175 @@
+//! The members of an object: those that are missing, unknown, meant otherwise or there twice.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::kind::Kind;
+use super::{Diagnosis, LONE_SURROGATE, count, flag};
+use crate::fault::{Fault, MOST, Path};
+use crate::names;
+use crate::rules::MapRules;
+
+impl<'s> Diagnosis<'s> {
+    pub(super) fn object(&mut self, raw: &RawValue, schema: &'s Value, path: &Path) {
+        let Ok(Entries(entries)) = serde_json::from_str(raw.get()) else {
+            self.add(path, format!("has a name that is no text: {LONE_SURROGATE}"));
+            return;
+        };
+        let mut known = Members::default();
+        self.members(schema, &mut known, 0);
+        let others = schema.get("additionalProperties");
+        if known.properties.is_empty() && matches!(others, Some(Value::Object(_))) {
+            self.map(&entries, schema, path);
+            return;
+        }
+        let mut seen = HashSet::new();
+        let mut unknown: Vec<&str> = Vec::new();
+        for (name, value) in &entries {
+            let place = path.member(name);
+            let Some(property) = known.property(name) else {
+                match others {
+                    Some(Value::Object(_)) => self.value(value, others.unwrap_or(&Value::Null), &place),
+                    // Of many, the first are enough to be told of.
+                    _ if unknown.len() < MOST => unknown.push(name),
+                    _ => {}
+                }
+                continue;
+            };
+            if !seen.insert(name.as_str()) {
+                self.add(&place, "occurs twice; send it once");
+            } else if Kind::of(value) != Kind::Null || known.required.contains(&name.as_str()) {
+                // A null stands for a member that is left out, where it may be.
+                self.value(value, property, &place);
+            }
+        }
+        let absent = |name: &&str| !seen.contains(name);
+        let missing: Vec<&str> = known.required.iter().copied().filter(absent).collect();
+        let unused: Vec<&str> = known.names().filter(absent).collect();
+        let meant = |name: &str| names::nearest(name, unused.iter().copied());
+        for name in missing {
+            let message = match unknown.iter().find(|sent| meant(sent) == Some(name)) {
+                Some(sent) => format!("is missing; you sent {sent}: did you mean {name}?"),
+                None => "is missing".to_string(),
+            };
+            self.add(&path.member(name), message);
+        }
+        let is_closed = others == Some(&Value::Bool(false));
+        for name in unknown {
+            let place = path.member(name);
+            match (is_closed, meant(name)) {
+                (true, Some(near)) => self.add(&place, format!("is unknown; did you mean {near}?")),
+                (true, None) => {
+                    let all: Vec<&str> = known.names().collect();
+                    self.add(&place, format!("is unknown; the members are {}", all.join(", ")));
+                }
+                (false, Some(near)) if !known.required.contains(&near) => self.hints.push(Fault::in_body(
+                    &place,
+                    format!("is unknown, and ignored; did you mean {near}?"),
+                )),
+                (false, _) => {}
+            }
+        }
+    }
+
+    fn map(&mut self, entries: &[(String, &RawValue)], schema: &'s Value, path: &Path) {
+        let rules = MapRules {
+            min_properties: count(schema, "minProperties"),
+            max_properties: count(schema, "maxProperties"),
+            key_pattern: self.pattern(schema, "x-key-pattern"),
+        };
+        self.check(path, rules.check(entries.len()));
+        let mut seen = HashSet::new();
+        for (name, value) in entries {
+            let place = path.member(name);
+            if !seen.insert(name.as_str()) {
+                self.add(&place, "occurs twice; send it once");
+                continue;
+            }
+            if let Err(message) = rules.check_key(name) {
+                let fits = |other: &String| other.len() <= 64 && rules.check_key(other).is_ok();
+                self.add(
+                    &place,
+                    match names::spellings(name).into_iter().find(fits) {
+                        Some(other) => format!("{message}; write {other}"),
+                        None => message,
+                    },
+                );
+            }
+            if let Some(of) = schema.get("additionalProperties") {
+                self.value(value, of, &place);
+            }
+        }
+    }
+
+    /// The members that a schema names, in its own words or in the parts of its `allOf`.
+    fn members(&self, schema: &'s Value, found: &mut Members<'s>, depth: usize) {
+        if depth > 32 {
+            return;
+        }
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.members(self.resolved(part), found, depth + 1);
+        }
+        if let Some(Value::Object(properties)) = schema.get("properties") {
+            found
+                .properties
+                .extend(properties.iter().map(|(name, of)| (name.as_str(), of)));
+        }
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        let names = required.filter_map(Value::as_str);
+        found.required.extend(names);
+        // What only answers have is no request's to send.
+        let properties = &found.properties;
+        let is_sent = |name: &&str| {
+            let mut same = properties.iter().filter(|(other, _)| other == name);
+            !same.any(|(_, of)| flag(of, "readOnly") || flag(self.resolved(of), "readOnly"))
+        };
+        found.required.retain(is_sent);
+    }
+}
+
+#[derive(Default)]
+struct Members<'s> {
+    properties: Vec<(&'s str, &'s Value)>,
+    required: Vec<&'s str>,
+}
+
+impl<'s> Members<'s> {
+    fn property(&self, name: &str) -> Option<&'s Value> {
+        let mut same = self.properties.iter().filter(|(known, _)| *known == name);
+        same.next().map(|(_, of)| *of)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'s str> {
+        self.properties.iter().map(|(name, _)| *name)
+    }
+}
+
+/// The members of an object as they came, also those that came twice.
+struct Entries<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(All)
+    }
+}
