@@ -2,7 +2,8 @@
 
 use proc_macro2::Ident;
 
-use super::schema::{allow, docs};
+use super::keywords::allow;
+use super::schema::docs;
 use super::{names, scalar};
 use crate::Problem;
 use crate::model::{Enumeration, EnumerationKind, Variant};

@@ -4,6 +4,8 @@ mod boxes;
 mod defaults;
 mod embed;
 mod enumerations;
+mod field;
+mod keywords;
 mod kinds;
 mod names;
 mod object;
@@ -15,8 +17,8 @@ mod schema;
 mod security;
 mod union;
 
+pub use keywords::{ANNOTATIONS, KEYWORDS};
 pub use operation::{PARAMETER, unnamed};
-pub use schema::{ANNOTATIONS, KEYWORDS};
 
 use std::collections::BTreeSet;
 

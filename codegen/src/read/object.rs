@@ -4,7 +4,9 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use syn::ext::IdentExt;
 
-use super::schema::{self, Derived, allow, docs};
+use super::field;
+use super::keywords::allow;
+use super::schema::{self, Derived, docs};
 use super::{names, union};
 use crate::Problem;
 use crate::model::{Field, MapRules, Others, Shape, Struct, Type};
@@ -138,7 +140,7 @@ impl<'a> Parts<'a> {
         }
         if let Some(properties) = node.get("properties") {
             for (name, place) in properties.members()? {
-                let field = schema::field(name, docs(&place)?, false, &place, owner, derived)?;
+                let field = field::field(name, docs(&place)?, false, &place, owner, derived)?;
                 self.add(field, &place)?;
             }
         }

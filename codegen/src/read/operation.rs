@@ -2,6 +2,8 @@
 
 use heck::ToSnakeCase;
 
+use super::field;
+use super::keywords::ANNOTATIONS;
 use super::schema::Derived;
 use super::{embed, names, object, responses, schema, security, union};
 use crate::Problem;
@@ -188,7 +190,7 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     if location.text()? == "path" && !required {
         return Err(node.refuse("a path parameter needs `required: true`"));
     }
-    let mut field = schema::field(
+    let mut field = field::field(
         node.need("name")?.text()?,
         schema::docs(node)?,
         required,
@@ -332,7 +334,7 @@ fn parts(node: &Node<'_>) -> Result<(), Problem> {
             }
             "items" => parts(&place.resolved()?)?,
             "required" => {}
-            _ if KINDS.contains(&key) || key.starts_with("x-") || schema::ANNOTATIONS.contains(&key) => {}
+            _ if KINDS.contains(&key) || key.starts_with("x-") || ANNOTATIONS.contains(&key) => {}
             _ => {
                 return Err(place.refuse(format!(
                     "`{key}` of a part would not be checked: Dropshot hands parts to the handler as they come; leave it out, \

@@ -3,7 +3,7 @@
 use codegen_runtime::{Format, NumberRules, Pattern};
 use serde_json::json;
 
-use super::schema::allow;
+use super::keywords::allow;
 use crate::Problem;
 use crate::model::{IntegerKind, StringRules, Type};
 use crate::node::Node;

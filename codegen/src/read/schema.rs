@@ -1,64 +1,17 @@
-//! Schemas: named types, members and parameters.
+//! Schemas: the types that they are, with the names that those have or are given.
 
 use codegen_runtime::ArrayRules;
-use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
 use syn::ext::IdentExt;
 
 use super::embed::{embedded, references};
+use super::field::may_be_null;
+use super::keywords::{ANNOTATIONS, allow};
 use super::{enumerations, names, object, plausible, scalar, union};
 use crate::Problem;
-use crate::model::{Field, MapRules, OneWay, Shape, Type, TypeDefinition};
+use crate::model::{MapRules, Shape, Type, TypeDefinition};
 use crate::node::Node;
-
-/// What may stand beside any keyword and changes nothing in Rust.
-pub const ANNOTATIONS: [&str; 10] = [
-    "title",
-    "description",
-    "example",
-    "externalDocs",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "nullable",
-    "default",
-    "xml",
-];
-
-/// What is read of a schema, beside the annotations: [`allow`] takes no other.
-pub const KEYWORDS: [&str; 30] = [
-    "$ref",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "discriminator",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "properties",
-    "required",
-    "type",
-    "uniqueItems",
-    "x-decimal-places",
-    "x-key-pattern",
-    "x-max-significant-digits",
-    plausible::KEYWORD,
-];
 
 /// Types of schemas that stand inside other schemas, with names made of the place where they stand.
 pub type Derived = Vec<TypeDefinition>;
@@ -234,74 +187,6 @@ fn is_null(node: &Node<'_>) -> bool {
     values.is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_null))
 }
 
-/// What the schema at `node`, or the named one that it stands for, says in the member `key`.
-fn said<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
-    let mut node = node.clone();
-    for _ in 0..DEEPEST {
-        if let Some(place) = node.get(key) {
-            return Ok(Some(place));
-        }
-        let only = match node.get("allOf").map(|list| list.items()).transpose()?.as_deref() {
-            Some([only]) => only.clone(),
-            _ => node.clone(),
-        };
-        if only.get("$ref").is_none() {
-            return Ok(None);
-        }
-        node = only.resolved()?;
-    }
-    Ok(None)
-}
-
-/// How far a name may stand for a name: far beyond any document, but the end of a circle.
-const DEEPEST: usize = 32;
-
-fn may_be_null(node: &Node<'_>) -> Result<bool, Problem> {
-    let said = said(node, "nullable")?;
-    Ok(said.is_some_and(|place| place.value() == &Value::Bool(true)))
-}
-
-/// Reads one member of an object, or a parameter, whose schema stands at `node`; `owner` is the type it belongs to.
-///
-/// # Errors
-/// What cannot be generated, with its place.
-pub fn field(
-    name: &str,
-    docs: String,
-    required: bool,
-    node: &Node<'_>,
-    owner: &str,
-    derived: &mut Derived,
-) -> Result<Field, Problem> {
-    let default = said(node, "default")?.map(|default| default.value().clone());
-    let proposed = format!("{owner}{}", name.to_upper_camel_case());
-    Ok(Field {
-        name: name.to_string(),
-        ident: names::field_name(name, node),
-        docs,
-        ty: ty(node, &proposed, derived)?,
-        required,
-        nullable: node.flag("nullable")? || may_be_null(node)?,
-        default,
-        list: None,
-        deprecated: node.flag("deprecated")?,
-        one_way: one_way(node)?,
-        two_way_type: false,
-        schema: embedded(node.value()),
-        pointer: node.pointer().to_string(),
-    })
-}
-
-fn one_way(node: &Node<'_>) -> Result<Option<OneWay>, Problem> {
-    let is_said = |key: &str| Ok(said(node, key)?.is_some_and(|place| place.value() == &Value::Bool(true)));
-    match (is_said("readOnly")?, is_said("writeOnly")?) {
-        (true, true) => Err(node.refuse("a member cannot be both `readOnly` and `writeOnly`")),
-        (true, false) => Ok(Some(OneWay::Responses)),
-        (false, true) => Ok(Some(OneWay::Requests)),
-        (false, false) => Ok(None),
-    }
-}
-
 /// The type of the schema at `node`; `proposed` names it if it has no name and needs one.
 ///
 /// # Errors
@@ -456,29 +341,4 @@ pub fn named(reference: &str, node: &Node<'_>) -> Result<Ident, Problem> {
         Some(name) if !name.contains('/') => names::type_name(name, node),
         _ => Err(node.refuse(format!("`{reference}` must name a schema under #/components/schemas/"))),
     }
-}
-
-/// Refuses keywords that would silently be ignored.
-///
-/// # Errors
-/// Names the first such keyword.
-pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
-    debug_assert!(keywords.iter().all(|keyword| KEYWORDS.contains(keyword)));
-    for (key, place) in node.members()? {
-        let known = keywords.contains(&key) || ANNOTATIONS.contains(&key);
-        // Rules of ours are refused where they would not be checked; other extensions are none of our business.
-        let ours = [
-            "x-decimal-places",
-            "x-max-significant-digits",
-            "x-key-pattern",
-            plausible::KEYWORD,
-        ]
-        .contains(&key);
-        if !known && (ours || !key.starts_with("x-")) {
-            return Err(place.refuse(format!(
-                "`{key}` is not supported here; values would not be checked against it"
-            )));
-        }
-    }
-    Ok(())
 }

@@ -4,7 +4,8 @@ use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::schema::{self, Derived, allow, docs, named};
+use super::keywords::allow;
+use super::schema::{self, Derived, docs, named};
 use super::{kinds, names, object};
 use crate::Problem;
 use crate::model::{Alternative, Field, JoinedPart, Shape, Tagging, Type, Union};
