@@ -1,11 +1,9 @@
 //! Writing in a report: under its lock, and only while it is written.
 
-use codegen_runtime::fault::{Fault, Faults, Path};
+use codegen_runtime::fault::Faults;
 use partner_api::db::transaction::Transaction;
 use partner_api::db::{DbError, thresholds};
-use partner_api::rules::dyno;
-use partner_api::rules::plausible::{self, Narrowed};
-use partner_api::rules::threshold::{self, Bounds};
+use partner_api::rules::plausible::Narrowed;
 use partner_api::statement;
 use rust_decimal::Decimal;
 use tokio_postgres::types::ToSql;
@@ -14,8 +12,8 @@ use uuid::Uuid;
 use super::report::version;
 use super::{execute, row, rows};
 use crate::front_door::Inspector;
+use crate::rules::answers::{Judged, Template, TemplatePoint, ToWrite};
 use crate::rules::moves::Status;
-use crate::rules::vocabulary::Word;
 
 statement! {
     /// Locks the report `$1` if it is at one of the branches `$2`. Devices and other inspectors wait for it, or it for them.
@@ -194,19 +192,6 @@ pub async fn update(transaction: &Transaction<'_>, report: &Locked, update: &Upd
     Ok(())
 }
 
-/// An answer to write; what is not said stays as it was.
-#[derive(Clone, Debug)]
-pub struct ToWrite {
-    /// The point's code.
-    pub point_code: String,
-    /// Its status; none: what the thresholds give the number, else what it was.
-    pub status: Option<Word>,
-    /// Its number.
-    pub number: Option<Decimal>,
-    /// What the inspector saw; none leaves what was there.
-    pub note: Option<String>,
-}
-
 /// Why answers were not written.
 #[derive(Debug)]
 pub enum Unwritten {
@@ -236,7 +221,7 @@ pub async fn fill(
     general_note: Option<&str>,
     answers: &[ToWrite],
 ) -> Result<(), Unwritten> {
-    let template = Template::read(transaction, report.id, template_code).await?;
+    let template = template(transaction, report.id, template_code).await?;
     let template = template.ok_or(Unwritten::NoTemplate)?;
     let written = template.judge(answers).map_err(Unwritten::Faults)?;
     let mut columns = Columns::default();
@@ -287,154 +272,31 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A form's template, with what decides about its numbers.
-struct Template {
-    id: Uuid,
-    is_test_line: bool,
-    factory_power_hp: Option<Decimal>,
-    points: Vec<TemplatePoint>,
-}
-
-struct TemplatePoint {
-    id: Uuid,
-    code: String,
-    bounds: Option<Bounds>,
-    narrowed: Narrowed,
-    is_answered: bool,
-    /// The number that is there.
-    number: Option<Decimal>,
-}
-
-/// An answer whose status is settled; none: as it was.
-struct Judged<'a> {
-    point: Uuid,
-    word: Option<Word>,
-    number: Option<Decimal>,
-    note: Option<&'a str>,
-}
-
-impl Template {
-    async fn read(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Result<Option<Self>, DbError> {
-        let found = rows(transaction, POINTS, &[&report, &code]).await?;
-        let Some(first) = found.first() else { return Ok(None) };
-        let mut template = Template {
-            id: first.try_get("template_id")?,
-            is_test_line: first.try_get("is_test_line")?,
-            factory_power_hp: first.try_get("factory_power_hp")?,
-            points: Vec::new(),
-        };
-        for row in &found {
-            template.points.push(TemplatePoint {
-                id: row.try_get("id")?,
-                code: row.try_get("code")?,
-                bounds: match row.try_get("has_bounds")? {
-                    true => Some(thresholds::bounds(row)?),
-                    false => None,
-                },
-                narrowed: Narrowed {
-                    minimum: row.try_get("minimum")?,
-                    maximum: row.try_get("maximum")?,
-                },
-                is_answered: row.try_get("is_answered")?,
-                number: row.try_get("numeric_value")?,
-            });
-        }
-        Ok(Some(template))
+/// The template `code` of the organisation of a report, and what stands at its points; `None` where there is none.
+async fn template(transaction: &Transaction<'_>, report: Uuid, code: &str) -> Result<Option<Template>, DbError> {
+    let found = rows(transaction, POINTS, &[&report, &code]).await?;
+    let Some(first) = found.first() else { return Ok(None) };
+    let mut template = Template {
+        id: first.try_get("template_id")?,
+        is_test_line: first.try_get("is_test_line")?,
+        factory_power_hp: first.try_get("factory_power_hp")?,
+        points: Vec::new(),
+    };
+    for row in &found {
+        template.points.push(TemplatePoint {
+            id: row.try_get("id")?,
+            code: row.try_get("code")?,
+            bounds: match row.try_get("has_bounds")? {
+                true => Some(thresholds::bounds(row)?),
+                false => None,
+            },
+            narrowed: Narrowed {
+                minimum: row.try_get("minimum")?,
+                maximum: row.try_get("maximum")?,
+            },
+            is_answered: row.try_get("is_answered")?,
+            number: row.try_get("numeric_value")?,
+        });
     }
-
-    fn point(&self, code: &str) -> Option<&TemplatePoint> {
-        self.points.iter().find(|point| point.code == code)
-    }
-
-    /// The statuses of answers, and the ratio that follows from a power typed in; everything that is wrong with them at once.
-    fn judge<'a>(&self, answers: &'a [ToWrite]) -> Result<Vec<Judged<'a>>, Faults> {
-        let mut faults = Vec::new();
-        let mut judged = Vec::new();
-        for (index, answer) in answers.iter().enumerate() {
-            match self.one(index, answer, &answers[..index]) {
-                Ok(one) => judged.push(one),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        if let Some(faults) = Faults::of(faults) {
-            return Err(faults);
-        }
-        judged.extend(self.ratio(answers));
-        Ok(judged)
-    }
-
-    fn one<'a>(&self, index: usize, answer: &'a ToWrite, earlier: &[ToWrite]) -> Result<Judged<'a>, Fault> {
-        let place = Path::default().member("answers").item(index);
-        let fault = |member: &str, message: String| Fault::in_body(&place.member(member), message);
-        let code = &answer.point_code;
-        let point = self.point(code).ok_or_else(|| {
-            fault(
-                "point_code",
-                format!("the template has no point {code}; see the report's forms"),
-            )
-        })?;
-        if earlier.iter().any(|other| other.point_code == *code) {
-            return Err(fault("point_code", format!("{code} is there twice; send it once")));
-        }
-        if let (true, Some(number)) = (self.is_test_line, answer.number)
-            && !plausible::is_plausible(code, number, point.narrowed)
-        {
-            return Err(fault(
-                "numeric_value",
-                format!("{number} is outside of what is possible at {code}; see its unit"),
-            ));
-        }
-        let number = answer.number.or(point.number);
-        let given = number.and_then(|number| threshold::status(number, point.bounds.as_ref()));
-        let word = match (given.map(Word::from), answer.status) {
-            // A note alone, or nothing at all.
-            (_, None) if answer.number.is_none() && point.is_answered => None,
-            (Some(given), Some(sent)) if given != sent => {
-                let message = format!(
-                    "the organization's thresholds give this number {}; leave the status out",
-                    given.code
-                );
-                return Err(fault("status_code", message));
-            }
-            (Some(given), _) => Some(given),
-            (None, Some(sent)) => Some(sent),
-            (None, None) => {
-                let message = "is needed: there is no number with thresholds that would give one".to_owned();
-                return Err(fault("status_code", message));
-            }
-        };
-        Ok(Judged {
-            point: point.id,
-            word,
-            number: answer.number,
-            note: answer.note.as_deref(),
-        })
-    }
-
-    /// `DYNO_RATIO` of a measured power that is typed in (MEA-9), unless it is typed in as well.
-    fn ratio<'a>(&self, answers: &'a [ToWrite]) -> Option<Judged<'a>> {
-        if !self.is_test_line || answers.iter().any(|answer| answer.point_code == dyno::RATIO) {
-            return None;
-        }
-        let measured = answers.iter().find(|answer| answer.point_code == dyno::MEASURED_HP)?;
-        let point = self.point(dyno::RATIO)?;
-        let ratio = dyno::ratio(measured.number?, self.factory_power_hp?)?;
-        let status = threshold::status(ratio, point.bounds.as_ref())?;
-        plausible::is_plausible(dyno::RATIO, ratio, point.narrowed).then_some(Judged {
-            point: point.id,
-            word: Some(status.into()),
-            number: Some(ratio),
-            note: None,
-        })
-    }
-
-    /// The point of a ratio that stands beside a power which it does not follow from: one was typed in that has none.
-    fn ratio_without_ground(&self, answers: &[ToWrite], written: &[Judged<'_>]) -> Option<Uuid> {
-        let ratio = self
-            .point(dyno::RATIO)
-            .filter(|point| self.is_test_line && point.is_answered)?;
-        let is_power_new = |answer: &ToWrite| answer.point_code == dyno::MEASURED_HP && answer.number.is_some();
-        let is_written = written.iter().any(|answer| answer.point == ratio.id);
-        (answers.iter().any(is_power_new) && !is_written).then_some(ratio.id)
-    }
+    Ok(Some(template))
 }

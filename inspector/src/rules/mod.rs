@@ -1,4 +1,5 @@
 //! The inspectors' rules: pure, no I/O.
 
+pub mod answers;
 pub mod moves;
 pub mod vocabulary;

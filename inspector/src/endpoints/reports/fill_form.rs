@@ -2,12 +2,13 @@
 
 use super::{being_written, change};
 use crate::context::Context;
-use crate::db::writing::{self, ToWrite, Unwritten};
+use crate::db::writing::{self, Unwritten};
 use crate::error::ApiError;
 use crate::front_door::Caller;
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::FillFormResponse;
 use crate::generated::types::{AnswerToWrite, FillForm, FillFormPath};
+use crate::rules::answers::ToWrite;
 
 /// Writes the answers that are sent, and leaves the form's others.
 ///
