@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use hayro::hayro_interpret::InterpreterSettings;
+use hayro::hayro_syntax::Pdf;
+use hayro::vello_cpu::color::palette::css::WHITE;
+use hayro::{RenderCache, RenderSettings};
 use lopdf::Document;
 use partner_api::db::connection::Connection;
 use partner_api::db::report_settings;
@@ -10,6 +14,7 @@ use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::fixture::{branches, organizations};
 use partner_api_tests::service::Options;
 use partner_api_tests::{ALPHA, Answer, Service};
+use rqrr::PreparedImage;
 
 const PLATE: &str = "35 MSK 201";
 const VIN: &str = "NM0GXXTTPGL000201";
@@ -261,23 +266,55 @@ async fn a_report_is_rendered_in_the_background_when_it_is_published() {
     assert!(text(&get(&service).await).contains(&squeezed(PLATE)));
 }
 
+/// What the QR codes on a PDF's first page say, read from its pixels as a camera would.
+fn qr_codes(pdf: &[u8]) -> Vec<String> {
+    let pdf = Pdf::new(pdf.to_vec()).unwrap();
+    // 300 dots to an inch, as scanners and cameras see paper.
+    let scale = 300.0 / 72.0;
+    let settings = RenderSettings {
+        x_scale: scale,
+        y_scale: scale,
+        bg_color: WHITE,
+        ..RenderSettings::default()
+    };
+    let page = hayro::render(
+        &pdf.pages()[0],
+        &RenderCache::new(),
+        &InterpreterSettings::default(),
+        &settings,
+    );
+    let (width, height) = (usize::from(page.width()), usize::from(page.height()));
+    let mut picture = PreparedImage::prepare_from_greyscale(width, height, |x, y| {
+        let pixel = page.data()[y * width + x];
+        let sum = u16::from(pixel.r) + u16::from(pixel.g) + u16::from(pixel.b);
+        u8::try_from(sum / 3).unwrap()
+    });
+    let codes = picture.detect_grids();
+    codes.iter().map(|code| code.decode().unwrap().1).collect()
+}
+
 /// REP-20
 #[tokio::test]
 async fn a_pdf_links_to_its_public_page_where_there_is_one() {
     let service = Service::start().await;
     let client = Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap();
-    let slug = service
+    let stored = service
         .rows(&format!(
             "SELECT public_slug AS slug FROM inspections WHERE id = '{PUBLISHED}'"
         ))
         .await;
-    let link = format!("reports.example/{}", slug[0]["slug"].as_str().unwrap());
-    for (address, is_printed) in [(Some("https://reports.example/{slug}"), true), (None, false)] {
+    let slug = stored[0]["slug"].as_str().unwrap();
+    // The longest that the configuration takes.
+    let long = format!("{:x<200}", "https://reports.example/{slug}?of=");
+    for address in [Some("https://reports.example/{slug}"), Some(&long), None] {
         assert!(report_settings::set_public_report_url(&client, address).await.unwrap());
         assert!(!report_settings::set_public_report_url(&client, address).await.unwrap());
         let text = rendered_anew(&service).await;
-        assert_eq!(text.contains(&squeezed(&link)), is_printed, "{text}");
-        assert_eq!(text.contains(&squeezed("Raporu doğrula")), is_printed, "{text}");
+        let link = address.map(|address| address.replace("{slug}", slug));
+        let is_printed = text.contains(&squeezed(link.as_deref().unwrap_or("reports.example")));
+        assert_eq!(is_printed, link.is_some(), "{text}");
+        assert_eq!(text.contains(&squeezed("Raporu doğrula")), link.is_some(), "{text}");
+        assert_eq!(qr_codes(&get(&service).await.body), Vec::from_iter(link));
     }
 }
 
