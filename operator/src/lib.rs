@@ -84,7 +84,7 @@ pub enum Command {
     /// Templates of forms: import, list
     #[command(after_help = template::EXAMPLES)]
     Template(Group<template::Command>),
-    /// Bring in files of organisations, branches, templates, thresholds, vehicles, reports, forms and photos
+    /// Bring in files of organisations, branches, templates, thresholds, ranges, vehicles, reports, forms and photos
     #[command(after_help = import::EXAMPLES)]
     Import(import::ImportArgs),
     /// Write such files from what stands in the database

@@ -133,6 +133,11 @@ fn documented(point: &str) -> Option<Range> {
     plausible::documented(point).map(|(minimum, maximum)| Range::of(Some(minimum), Some(maximum)))
 }
 
+/// The document's range of a point, where a range is not within it.
+pub(crate) fn widened(point: &str, range: Range) -> Option<Range> {
+    documented(point).filter(|whole| !whole.holds(range.within(*whole)))
+}
+
 async fn load(query: &impl Query, organization: Option<Uuid>, point: Option<&str>) -> Result<Vec<Narrowed>, DbError> {
     let rows = query.query(LIST, &[&organization, &point]).await?;
     rows.iter()
@@ -155,10 +160,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
             "one bound at least is needed, like 0.. or ..12".to_owned(),
         ));
     }
-    let documented = documented(&args.point);
-    if let Some(whole) = documented
-        && !whole.holds(args.range.within(whole))
-    {
+    if let Some(whole) = widened(&args.point, args.range) {
         return Err(Failure::Usage(format!(
             "{} is not within {whole}, the document's range of {}: a range can be narrowed, not widened",
             args.range, args.point
@@ -177,7 +179,7 @@ async fn set(session: &Session, args: &SetArgs) -> Result<Output, Failure> {
                 organization: organization.slug.clone(),
                 point: args.point.clone(),
                 range: args.range,
-                documented,
+                documented: documented(&args.point),
             };
             let what = format!(
                 "{} of `{}` can be {}; what lies outside is not written to reports.",

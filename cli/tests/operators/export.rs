@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use crate::program::Deployment;
 
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "organizations",
     "branches",
     "templates",
     "thresholds",
+    "ranges",
     "vehicles",
     "inspections",
     "forms",
@@ -48,7 +49,8 @@ async fn an_export_changes_nothing_where_it_came_from_and_makes_the_same_of_an_e
     // What is awkward: a caption that is the empty text, two branches of one code, cells that look like formulas, a number of
     // many digits, and a moment of a microsecond.
     client.batch_execute(AWKWARD).await.unwrap();
-    for format in ["ndjson", "csv"] {
+    // All in one part; and line by line, of which two are on their way at once.
+    for (format, part) in [("ndjson", "50000"), ("csv", "1")] {
         let folder = deployment.folder.path().join(format);
         let exported = deployment.json(&["export", format, "--format", format]);
         let lines: Vec<_> = exported
@@ -71,7 +73,7 @@ async fn an_export_changes_nothing_where_it_came_from_and_makes_the_same_of_an_e
         }
 
         let empty = Deployment::new().await;
-        let imported = empty.json(&["import", folder.to_str().unwrap()]);
+        let imported = empty.json(&["import", folder.to_str().unwrap(), "--part", part]);
         for (row, of) in imported.as_array().unwrap().iter().zip(exported.as_array().unwrap()) {
             assert_eq!(
                 (&row["inserted"], &row["unchanged"]),
@@ -95,6 +97,8 @@ UPDATE inspections SET inspector_name = 'Şule Taş' WHERE report_number = 'IZM-
 INSERT INTO branches (id, organization_id, code, code_folded, name, city, district)
 SELECT '01974d1b-0a80-7b00-8000-000000000099', organization_id, 'ank-01', code_folded, 'Other', 'Ankara', '' FROM branches
 WHERE code = 'ANK-01';
+INSERT INTO plausible_ranges (organization_id, point_code, minimum, maximum)
+SELECT organization_id, 'BRAKE_FRONT_LEFT', 0.1, 12 FROM branches WHERE code = 'ANK-01';
 UPDATE thresholds SET good_min = -5.000000000000001 WHERE point_code = 'SLIP_FRONT';
 UPDATE inspections SET created_at = '2026-05-12T08:00:00.000001Z', summary = E'one\\r\\ntwo\\t\"three\" \\\\ ü'
 WHERE report_number = 'ANK-2026-000211';";
@@ -103,6 +107,7 @@ WHERE report_number = 'ANK-2026-000211';";
 #[tokio::test]
 async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_the_history() {
     let deployment = world().await;
+    deployment.json(&["range", "set", "ege-ekspertiz", "BRAKE_FRONT_LEFT", "0.1..12"]);
     deployment.json(&["export", "files"]);
     for (kind, has, field, value) in [
         ("organizations", "ege-ekspertiz", "name", json!("Ege")),
@@ -114,6 +119,7 @@ async fn what_differs_is_refused_or_with_update_changed_and_answers_are_kept_in_
             json!("Line"),
         ),
         ("thresholds", "DYNO_RATIO", "good_min", json!(91.5)),
+        ("ranges", "BRAKE_FRONT_LEFT", "maximum", json!(11)),
         ("vehicles", "35MSK201", "color", json!("Mavi")),
         ("inspections", "IZM-2026-000201", "overall_score", json!(77)),
         ("inspections", "IZM-2026-000202", "inspector_name", json!("Şule Taş")),

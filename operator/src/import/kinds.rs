@@ -3,7 +3,7 @@
 
 use rust_decimal::Decimal;
 
-use super::sql::{Fragments, fragments};
+use super::fragments::{Fragments, fragments};
 use super::value::Type;
 use super::whole;
 
@@ -263,6 +263,25 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
         ],
         whole: whole::threshold,
+    },
+    Kind {
+        name: "ranges",
+        one: "range",
+        table: "plausible_ranges",
+        about: "What an organisation takes for possible of a measurement point, narrower than the API's document, known by its \
+                organisation and the point's code.",
+        fields: &[
+            ORGANIZATION,
+            field("point_code", Type::Point, Required, "the measurement point's code"),
+            field(
+                "minimum",
+                Type::Number,
+                Optional,
+                "the least possible value; without one that of the document",
+            ),
+            field("maximum", Type::Number, Optional, "the greatest possible value"),
+        ],
+        whole: whole::range,
     },
     Kind {
         name: "vehicles",

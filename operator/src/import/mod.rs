@@ -1,4 +1,4 @@
-//! Files of organisations, branches, templates, thresholds, vehicles, reports, forms and photos, brought in.
+//! Files of organisations, branches, templates, thresholds, ranges, vehicles, reports, forms and photos, brought in.
 //!
 //! **A line is one thing, whole.** In both formats: an NDJSON object, or a line of CSV with the names above. What is not there,
 //! null, and the empty text are one and the same. What a thing consists of (a template's points, a form's answers) stands in
@@ -14,15 +14,18 @@
 //! would keep every row that anybody changes meanwhile from being cleaned up, and an import that dies after an hour would be an
 //! hour lost. It need not be: run again, what is in is found to be the same, and only the rest is brought in (IMP-4). No place
 //! in the file has to be remembered for that, and so none can be wrong. What a part refuses, though the check did not, was
-//! changed by somebody else in between; the message says up to which line the file is in.
+//! changed by somebody else in between; the message says which lines of the file are in. Where nothing but new rows come, two
+//! parts are brought in at once ([`lanes`]).
 //!
 //! A file that was brought in whole is noted with its SHA-256 in `imports`, and not looked at again: so does a folder go on
 //! with the files that are not in yet (IMP-5). One import works at a time (IMP-6), as two could each find that a thing is new.
 
 mod cell;
 mod check;
+mod fragments;
 mod kinds;
 mod known;
+mod lanes;
 mod lines;
 mod load;
 mod record;
@@ -33,6 +36,7 @@ mod stage;
 mod value;
 mod whole;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -203,15 +207,15 @@ async fn import(session: &Session, args: &ImportArgs, sources: &[Source]) -> Res
     let mut stop = StopSignals::listen()?;
     let mut done = Vec::new();
     for source in sources {
-        let mut loaded = Loaded::default();
+        let loaded = RefCell::new(Loaded::default());
         // A session for each file: what is left of one that was stopped goes with it.
         let outcome = tokio::select! {
-            outcome = one(session, args, source, &mut loaded) => outcome,
+            outcome = one(session, args, source, &loaded) => outcome,
             () = stop.received() => Err(Failure::Stopped("stopped".to_owned())),
         };
         match outcome {
             Ok(imported) => done.push(imported),
-            Err(failure) => return Err(ended(failure, source, loaded, &done)),
+            Err(failure) => return Err(ended(failure, source, &loaded.borrow(), &done)),
         }
     }
     Ok(output(&done))
@@ -222,20 +226,22 @@ fn output(done: &[Imported]) -> Output {
 }
 
 /// Says what stands of the files when it ended in their midst.
-fn ended(failure: Failure, source: &Source, loaded: Loaded, done: &[Imported]) -> Failure {
+fn ended(failure: Failure, source: &Source, loaded: &Loaded, done: &[Imported]) -> Failure {
     let name = &source.name;
     let (is_bad, cause) = (matches!(failure, Failure::BadLines(_)), failure.to_string());
-    let mut told = if loaded.is_open {
+    let mut told = if let Some(lines) = loaded.lines() {
+        let more = if loaded.is_open() {
+            ", and perhaps another part"
+        } else {
+            ""
+        };
         format!(
-            "{name}: {cause}; its lines up to {} are in, and perhaps the next part: run the same command again, and it goes on \
-             with what is not",
-            loaded.through
+            "{name}: {cause}; {lines} are in{more} ({} new, {} changed): run the same command again, and it goes on with the others",
+            loaded.inserted, loaded.updated
         )
-    } else if loaded.through > 0 {
+    } else if loaded.is_open() {
         format!(
-            "{name}: {cause}; its lines up to {} are in ({} new, {} changed): run the same command again, and it goes on with \
-             the others",
-            loaded.through, loaded.inserted, loaded.updated
+            "{name}: {cause}; perhaps its first lines are in: run the same command again, and it goes on with what is not"
         )
     } else if is_bad {
         cause
@@ -258,13 +264,17 @@ fn ended(failure: Failure, source: &Source, loaded: Loaded, done: &[Imported]) -
 }
 
 /// Imports one file.
-async fn one(session: &Session, args: &ImportArgs, source: &Source, loaded: &mut Loaded) -> Result<Imported, Failure> {
+async fn one(
+    session: &Session,
+    args: &ImportArgs,
+    source: &Source,
+    loaded: &RefCell<Loaded>,
+) -> Result<Imported, Failure> {
     let mut client = session.dedicated("partner-api import").await?;
     client.batch_execute(SETTINGS).await?;
-    // Older ones refuse it, and are none the worse.
-    let _ = client.batch_execute(NOTICE_DEATH).await;
+    notice_death(&client).await;
     lock(&client).await?;
-    let imported = |lines, loaded: Loaded, unchanged: i64, state: String| Imported {
+    let imported = |lines, loaded: &Loaded, unchanged: i64, state: String| Imported {
         file: source.name.clone(),
         kind: source.kind.name,
         lines,
@@ -277,7 +287,7 @@ async fn one(session: &Session, args: &ImportArgs, source: &Source, loaded: &mut
         && let Some(at) = load::done(&client, source).await?
     {
         let state = format!("imported already, {}; --again looks at it again", when::at(at));
-        return Ok(imported(0, Loaded::default(), 0, state));
+        return Ok(imported(0, &Loaded::default(), 0, state));
     }
     let known = Known::load(&client).await?;
     let mut checked = stage::copy(&client, source, known, usize::from(args.max_errors)).await?;
@@ -286,26 +296,30 @@ async fn one(session: &Session, args: &ImportArgs, source: &Source, loaded: &mut
         return Err(Failure::BadLines(checked.report.told(&source.name)));
     }
     if args.dry_run {
-        let would = Loaded {
-            inserted: u64::try_from(plan.new).unwrap_or_default(),
-            updated: u64::try_from(plan.changed).unwrap_or_default(),
-            ..Loaded::default()
-        };
         return Ok(imported(
             checked.lines,
-            would,
+            &Loaded::planned(plan),
             plan.same,
             "not done: --dry-run".to_owned(),
         ));
     }
-    load::load(&mut client, session.actor(), source, &checked, plan, args.part, loaded).await?;
-    Ok(imported(checked.lines, *loaded, plan.same, String::new()))
+    load::load(session, &mut client, source, &checked, plan, args.part, loaded).await?;
+    Ok(imported(checked.lines, &loaded.borrow(), plan.same, String::new()))
+}
+
+async fn notice_death(client: &Client) {
+    // Older ones refuse it, and are none the worse.
+    let _ = client.batch_execute(NOTICE_DEATH).await;
 }
 
 /// Waits for an import that works, for as long as a session waits for any lock.
 async fn lock(client: &Client) -> Result<(), Failure> {
-    match client.execute(TAKE_LOCK.sql(), &[&LOCK]).await {
-        Ok(_) => Ok(()),
+    let locked = async {
+        client.execute(TAKE_LOCK.sql(), &[&LOCK]).await?;
+        lanes::wait_for_others(client).await
+    };
+    match locked.await {
+        Ok(()) => Ok(()),
         Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Failure::Refused(
             "another import is at work in this database, and has been for 30 s: try again when it has ended".to_owned(),
         )),

@@ -9,246 +9,10 @@ use std::fmt::Write as _;
 
 use tokio_postgres::types::Type as SqlType;
 
+use super::fragments::{ANSWERS, LINES, POINTS};
 use super::kinds::{Field, Kind, Presence};
+use super::load::Part;
 use super::value::Type;
-
-/// What is peculiar to a kind.
-#[derive(Debug)]
-pub(crate) struct Fragments {
-    /// Finds `r1` and `r2`.
-    refers: &'static str,
-    /// The id of what the line refers to.
-    reference: &'static str,
-    /// Finds `k`, with `k.id` and `k.found`; none where it has no id.
-    known: &'static str,
-    /// The columns of the key; `reference` is one of the plan's.
-    key: &'static [&'static str],
-    /// The field that is told where the key is wrong.
-    pub(crate) key_field: &'static str,
-    /// Whether two lines of one key are wrong even where both have ids.
-    is_strict: bool,
-    /// What else is unique: columns of the line, a condition on the line, and the field.
-    unique: &'static [(&'static str, &'static str, &'static str)],
-    /// Finds `u`.
-    also: &'static str,
-    /// Conditions that must not hold, and what is said then: a field, `|`, and a word of [`told`](super::report).
-    problems: &'static [(&'static str, &'static str)],
-    /// The order of new rows within a part: that of the indexes, whose pages are then met one after the other.
-    rows: &'static str,
-    /// What belongs to a line, beside its row: for new ones, and for changed ones.
-    inserts: &'static [&'static str],
-    updates: &'static [&'static str],
-    /// What an export reads from.
-    from: &'static str,
-    /// Its order, in which names stand as their bytes do.
-    order: &'static str,
-    /// The columns by which it is narrowed down: an organisation's id, and the moment of opening.
-    of_organization: &'static str,
-    of_time: Option<&'static str>,
-}
-
-/// A template's points as in a file; `{}` is its id.
-const POINTS: &str = "(SELECT coalesce(jsonb_agg(jsonb_build_object('code', q.code, 'name', q.name, 'unit', nullif(q.unit, '')) \
-    ORDER BY q.position, q.code), '[]') FROM form_template_points q WHERE q.template_id = {})";
-/// A form's answers as in a file; `{}` is its id.
-const ANSWERS: &str = "(SELECT coalesce(jsonb_agg(jsonb_build_object('point', q.code, 'status_code', a.status_code, \
-    'status_label', a.status_label, 'severity', a.severity, 'numeric_value', a.numeric_value, 'note', a.note, \
-    'written_by', a.written_by, 'written_at', to_char(a.written_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')) \
-    ORDER BY q.code COLLATE \"C\"), '[]') \
-    FROM inspection_form_answers a JOIN form_template_points q ON q.id = a.point_id WHERE a.inspection_form_id = {})";
-const LINES: &str = "import_lines s JOIN import_plan p ON p.line = s.line \
-    WHERE s.line BETWEEN $1 AND $2 AND p.line BETWEEN $1 AND $2";
-const OF_REPORT: &str = "LEFT JOIN inspections r1 ON r1.id = s.inspection_id \
-    LEFT JOIN inspections r2 ON r2.report_number = s.inspection";
-/// A template's points; the plan has seen that none goes that a report answers.
-const STORE_POINTS: &str = "INSERT INTO form_template_points (id, template_id, code, name, unit, position) \
-    SELECT s.point_ids[q.place], p.id, q.point ->> 'code', q.point ->> 'name', q.point ->> 'unit', q.place \
-    FROM {lines}, jsonb_array_elements(s.points) WITH ORDINALITY q (point, place) WHERE {which} \
-    ON CONFLICT (template_id, code) DO UPDATE SET name = excluded.name, unit = excluded.unit, position = excluded.position";
-const REMOVE_POINTS: &str = "DELETE FROM form_template_points q USING import_lines s, import_plan p \
-    WHERE s.line BETWEEN $1 AND $2 AND p.line = s.line AND p.differs <> '{}' AND q.template_id = p.id \
-    AND NOT EXISTS (SELECT FROM jsonb_array_elements(s.points) f WHERE f ->> 'code' = q.code)";
-const STORE_ANSWERS: &str = "INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, \
-    severity, numeric_value, note, written_by, written_at) \
-    SELECT p.id, q.id, f.status_code, f.status_label, f.severity, f.numeric_value, f.note, f.written_by, f.written_at \
-    FROM {lines}, jsonb_to_recordset(s.answers) AS f (point text, status_code text, status_label text, severity text, \
-      numeric_value numeric, note text, written_by text, written_at timestamptz), form_template_points q \
-    WHERE {which} AND q.template_id = s.template_id AND q.code = f.point \
-    ON CONFLICT (inspection_form_id, point_id) DO UPDATE SET status_code = excluded.status_code, \
-      status_label = excluded.status_label, severity = excluded.severity, numeric_value = excluded.numeric_value, \
-      note = excluded.note, written_by = excluded.written_by, written_at = excluded.written_at";
-/// Answers that are about to be changed or removed, so that who wrote them, and when, is kept.
-const KEEP_ANSWERS: &str = "INSERT INTO inspection_form_answer_history (inspection_form_id, point_id, status_code, status_label, \
-    severity, numeric_value, note, written_by, written_at) \
-    SELECT a.inspection_form_id, a.point_id, a.status_code, a.status_label, a.severity, a.numeric_value, a.note, a.written_by, \
-      a.written_at \
-    FROM {lines}, inspection_form_answers a JOIN form_template_points q ON q.id = a.point_id \
-    WHERE {which} AND a.inspection_form_id = p.id AND NOT EXISTS ( \
-      SELECT FROM jsonb_to_recordset(s.answers) AS f (point text, status_code text, status_label text, severity text, \
-        numeric_value numeric, note text, written_by text, written_at timestamptz) \
-      WHERE f.point = q.code AND (f.status_code, f.status_label, f.severity, f.numeric_value, f.note, f.written_by, f.written_at) \
-        IS NOT DISTINCT FROM (a.status_code, a.status_label, a.severity, a.numeric_value, a.note, a.written_by, a.written_at))";
-const REMOVE_ANSWERS: &str = "DELETE FROM inspection_form_answers a USING import_lines s, import_plan p, form_template_points q \
-    WHERE s.line BETWEEN $1 AND $2 AND p.line = s.line AND p.differs <> '{}' AND a.inspection_form_id = p.id \
-    AND q.id = a.point_id AND NOT EXISTS (SELECT FROM jsonb_array_elements(s.answers) f WHERE f ->> 'point' = q.code)";
-
-const NOTHING: Fragments = Fragments {
-    refers: "",
-    reference: "NULL::uuid",
-    known: "",
-    key: &[],
-    key_field: "",
-    is_strict: true,
-    unique: &[],
-    also: "",
-    problems: &[],
-    rows: "s.line",
-    inserts: &[],
-    updates: &[],
-    from: "",
-    order: "",
-    of_organization: "",
-    of_time: None,
-};
-
-static ORGANIZATIONS: Fragments = Fragments {
-    known: "LEFT JOIN (SELECT id, slug, 1 AS found FROM organizations) k ON k.slug = s.slug",
-    key: &["slug"],
-    key_field: "slug",
-    from: "organizations t",
-    order: "t.slug COLLATE \"C\"",
-    of_organization: "t.id",
-    ..NOTHING
-};
-static BRANCHES: Fragments = Fragments {
-    known: "LEFT JOIN (SELECT organization_id, code_folded, (array_agg(id))[1] AS id, count(*) AS found FROM branches \
-            GROUP BY organization_id, code_folded) k \
-            ON k.organization_id = s.organization_id AND k.code_folded = s.code_folded",
-    key: &["organization_id", "code_folded"],
-    key_field: "code",
-    // The schema lets two have one code, and so they must come back from an export.
-    is_strict: false,
-    from: "branches t JOIN organizations o ON o.id = t.organization_id",
-    order: "o.slug COLLATE \"C\", t.code_folded COLLATE \"C\", t.id",
-    of_organization: "t.organization_id",
-    ..NOTHING
-};
-static TEMPLATES: Fragments = Fragments {
-    known: "LEFT JOIN (SELECT id, organization_id, code, 1 AS found FROM form_templates) k \
-            ON k.organization_id = s.organization_id AND k.code = s.code",
-    key: &["organization_id", "code"],
-    key_field: "code",
-    unique: &[("organization_id", "is_test_line", "is_test_line")],
-    also: "LEFT JOIN form_templates u ON u.organization_id = s.organization_id AND u.is_test_line AND s.is_test_line",
-    problems: &[
-        ("u.id <> {id}", "is_test_line|test_line"),
-        (
-            "EXISTS (SELECT FROM form_template_points q WHERE q.template_id = e.id \
-               AND NOT EXISTS (SELECT FROM jsonb_array_elements(s.points) f WHERE f ->> 'code' = q.code) \
-               AND EXISTS (SELECT FROM inspection_form_answers a WHERE a.point_id = q.id))",
-            "points|answered",
-        ),
-    ],
-    inserts: &[STORE_POINTS],
-    updates: &[REMOVE_POINTS, STORE_POINTS],
-    from: "form_templates t JOIN organizations o ON o.id = t.organization_id",
-    order: "o.slug COLLATE \"C\", t.position, t.code COLLATE \"C\"",
-    of_organization: "t.organization_id",
-    ..NOTHING
-};
-static THRESHOLDS: Fragments = Fragments {
-    key: &["organization_id", "point_code"],
-    key_field: "point_code",
-    from: "thresholds t JOIN organizations o ON o.id = t.organization_id",
-    order: "o.slug COLLATE \"C\", t.point_code COLLATE \"C\"",
-    of_organization: "t.organization_id",
-    ..NOTHING
-};
-static VEHICLES: Fragments = Fragments {
-    known: "LEFT JOIN (SELECT vin, (array_agg(id))[1] AS id, count(*) AS found FROM vehicles \
-            WHERE vin IN (SELECT vin FROM import_lines WHERE NOT id_is_given) GROUP BY vin) k \
-            ON k.vin = s.vin AND NOT s.id_is_given",
-    key: &["vin"],
-    key_field: "vin",
-    is_strict: false,
-    from: "vehicles t",
-    order: "t.id",
-    of_organization: "EXISTS (SELECT FROM inspections i WHERE i.vehicle_id = t.id AND i.organization_id = $1)",
-    ..NOTHING
-};
-static INSPECTIONS: Fragments = Fragments {
-    refers: "LEFT JOIN vehicles r1 ON r1.id = s.vehicle_id \
-             LEFT JOIN (SELECT vin, (array_agg(id))[1] AS id, count(*) AS found FROM vehicles \
-               WHERE vin IN (SELECT vehicle FROM import_lines) GROUP BY vin) r2 ON r2.vin = s.vehicle",
-    reference: "coalesce(r1.id, r2.id)",
-    known: "LEFT JOIN (SELECT id, report_number, 1 AS found FROM inspections) k ON k.report_number = s.report_number",
-    key: &["report_number"],
-    key_field: "report_number",
-    unique: &[("public_slug", "public_slug IS NOT NULL", "public_slug")],
-    also: "LEFT JOIN inspections u ON u.public_slug = s.public_slug",
-    problems: &[
-        ("coalesce(r1.id, r2.id) IS NULL", "vehicle|missing"),
-        ("r2.found > 1", "vehicle|several"),
-        ("u.id <> {id}", "public_slug|taken"),
-    ],
-    rows: "s.organization_id, s.branch_id, s.created_at",
-    from: "inspections t JOIN organizations o ON o.id = t.organization_id JOIN branch_names b ON b.id = t.branch_id",
-    order: "t.id",
-    of_organization: "t.organization_id",
-    of_time: Some("t.created_at"),
-    ..NOTHING
-};
-static FORMS: Fragments = Fragments {
-    refers: OF_REPORT,
-    reference: "coalesce(r1.id, r2.id)",
-    known: "LEFT JOIN (SELECT id, inspection_id, template_id, 1 AS found FROM inspection_forms) k \
-            ON k.inspection_id = coalesce(r1.id, r2.id) AND k.template_id = s.template_id",
-    key: &["reference", "template_id"],
-    key_field: "template",
-    problems: &[
-        ("coalesce(r1.id, r2.id) IS NULL", "inspection|missing"),
-        (
-            "coalesce(r1.organization_id, r2.organization_id) <> s.organization_id",
-            "inspection|elsewhere",
-        ),
-    ],
-    inserts: &[STORE_ANSWERS],
-    updates: &[KEEP_ANSWERS, REMOVE_ANSWERS, STORE_ANSWERS],
-    from: "inspection_forms t JOIN inspections i ON i.id = t.inspection_id JOIN organizations o ON o.id = i.organization_id \
-           JOIN form_templates ft ON ft.id = t.template_id",
-    order: "t.inspection_id, ft.code COLLATE \"C\", t.id",
-    of_organization: "i.organization_id",
-    of_time: Some("i.created_at"),
-    ..NOTHING
-};
-static PHOTOS: Fragments = Fragments {
-    refers: OF_REPORT,
-    reference: "coalesce(r1.id, r2.id)",
-    known: "LEFT JOIN LATERAL (SELECT (array_agg(same.id))[1] AS id, count(*) AS found FROM photos same \
-              WHERE NOT s.id_is_given AND same.inspection_id = coalesce(r1.id, r2.id) AND same.position = s.position) k ON true",
-    key: &["reference", "position"],
-    key_field: "position",
-    is_strict: false,
-    problems: &[("coalesce(r1.id, r2.id) IS NULL", "inspection|missing")],
-    from: "photos t JOIN inspections i ON i.id = t.inspection_id",
-    order: "t.inspection_id, t.position, t.id",
-    of_organization: "i.organization_id",
-    of_time: Some("i.created_at"),
-    ..NOTHING
-};
-
-pub(crate) fn fragments(kind: &str) -> &'static Fragments {
-    match kind {
-        "organizations" => &ORGANIZATIONS,
-        "branches" => &BRANCHES,
-        "templates" => &TEMPLATES,
-        "thresholds" => &THRESHOLDS,
-        "vehicles" => &VEHICLES,
-        "inspections" => &INSPECTIONS,
-        "forms" => &FORMS,
-        _ => &PHOTOS,
-    }
-}
 
 /// A column of `import_lines`.
 #[derive(Clone, Debug)]
@@ -475,18 +239,39 @@ impl Kind {
 
     /// Brings the new ones of the lines $1 to $2 into the table; the first statement says how many.
     pub(crate) fn inserts(&self) -> Vec<String> {
-        let stored: Vec<_> = self.fields.iter().flat_map(Field::stored).collect();
-        let columns: Vec<_> = stored.iter().map(|(column, _)| *column).collect();
-        let values: Vec<_> = stored.iter().map(|(_, value)| value.as_str()).collect();
+        let ((columns, values), order) = (self.stored(), self.sql().rows);
         let rows = format!(
-            "INSERT INTO {} ({}) SELECT {} FROM {LINES} AND NOT p.is_there ORDER BY {}",
+            "INSERT INTO {} ({columns}) SELECT {values} FROM {LINES} AND NOT p.is_there ORDER BY {order}",
             self.table,
-            columns.join(", "),
-            values.join(", "),
-            self.sql().rows
         );
         let more = self.sql().inserts.iter().map(|sql| of_lines(sql, "NOT p.is_there"));
         std::iter::once(rows).chain(more).collect()
+    }
+
+    /// Whether a new one is a row of its table and nothing else.
+    pub(crate) fn is_row_alone(&self) -> bool {
+        self.sql().inserts.is_empty()
+    }
+
+    /// The columns of a row of the table, and what each gets.
+    fn stored(&self) -> (String, String) {
+        let stored = self.fields.iter().flat_map(Field::stored);
+        let (columns, values): (Vec<_>, Vec<_>) = stored.unzip();
+        (columns.join(", "), values.join(", "))
+    }
+
+    /// Gives out the rows of a part's new ones, which [`Kind::copy_into`] takes. As text, for a table's numbers may have another width than a line's.
+    pub(crate) fn copy_new(&self, part: Part) -> String {
+        let lines = LINES
+            .replace("$1", &part.from.to_string())
+            .replace("$2", &part.to.to_string());
+        let ((_, values), order) = (self.stored(), self.sql().rows);
+        format!("COPY (SELECT {values} FROM {lines} AND NOT p.is_there ORDER BY {order}) TO STDOUT")
+    }
+
+    /// Takes rows into the table.
+    pub(crate) fn copy_into(&self) -> String {
+        format!("COPY {} ({}) FROM STDIN", self.table, self.stored().0)
     }
 
     /// Changes those of the lines $1 to $2 that differ; the last statement says how many.

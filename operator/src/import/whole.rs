@@ -1,9 +1,8 @@
 //! What only the fields of a line together can say.
 
-use rust_decimal::Decimal;
-
 use super::kinds::Kind;
 use super::value::{Value, Wrong};
+use crate::range::widened;
 use crate::threshold::Range;
 
 /// A line whose fields are each right.
@@ -18,6 +17,14 @@ impl Line<'_> {
     fn of(&self, name: &str) -> Option<&Value> {
         let index = self.kind.fields.iter().position(|field| field.name == name)?;
         self.row.get(*self.starts.get(index)?)
+    }
+
+    fn range(&self, min: &str, max: &str) -> Range {
+        let bound = |name: &str| match self.of(name) {
+            Some(Value::Decimal(bound)) => Some(*bound),
+            _ => None,
+        };
+        Range::of(bound(min), bound(max))
     }
 }
 
@@ -44,12 +51,8 @@ pub(crate) fn inspection(line: &Line<'_>) -> Option<(&'static str, Wrong)> {
 
 /// What `threshold set` asks for.
 pub(crate) fn threshold(line: &Line<'_>) -> Option<(&'static str, Wrong)> {
-    let bound = |name: &str| match line.of(name) {
-        Some(Value::Decimal(bound)) => Some(*bound),
-        _ => None::<Decimal>,
-    };
-    let good = Range::of(bound("good_min"), bound("good_max"));
-    let borderline = Range::of(bound("borderline_min"), bound("borderline_max"));
+    let good = line.range("good_min", "good_max");
+    let borderline = line.range("borderline_min", "borderline_max");
     if good.is_open() {
         return Some(("good_min", Wrong::expected("a number here or in good_max")));
     }
@@ -68,4 +71,22 @@ pub(crate) fn threshold(line: &Line<'_>) -> Option<(&'static str, Wrong)> {
         return Some(("borderline_min", Wrong::expected(expected)));
     }
     None
+}
+
+/// What `range set` asks for.
+pub(crate) fn range(line: &Line<'_>) -> Option<(&'static str, Wrong)> {
+    let range = line.range("minimum", "maximum");
+    if range.is_open() {
+        return Some(("minimum", Wrong::expected("a number here or in maximum")));
+    }
+    if range.is_reversed() {
+        let expected = format!("a number from minimum on; the range is {range}");
+        return Some(("maximum", Wrong::expected(expected)));
+    }
+    let Some(Value::Text(point)) = line.of("point_code") else {
+        return None;
+    };
+    let whole = widened(point, range)?;
+    let expected = format!("a range within {whole}, the document's of {point}; this is {range}");
+    Some(("minimum", Wrong::expected(expected)))
 }

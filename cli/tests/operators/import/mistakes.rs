@@ -190,6 +190,21 @@ async fn what_is_wrong_with_a_line_is_told_with_its_number_the_field_and_what_wa
             "2: borderline_min: expected a range around the good one",
         ),
         (
+            "ranges.csv",
+            "organization,point_code,minimum\nege-ekspertiz,BRAKE_FRONT_LEFT,\n".to_owned(),
+            "2: minimum: expected a number here or in maximum",
+        ),
+        (
+            "ranges.csv",
+            "organization,point_code,minimum,maximum\nege-ekspertiz,BRAKE_FRONT_LEFT,2,1\n".to_owned(),
+            "2: maximum: expected a number from minimum on; the range is 2..1",
+        ),
+        (
+            "ranges.csv",
+            "organization,point_code,maximum\nege-ekspertiz,BRAKE_FRONT_LEFT,5000\n".to_owned(),
+            "2: minimum: expected a range within 0..",
+        ),
+        (
             "organizations.ndjson",
             ndjson(&[json!({"slug": "Izmir", "name": "İzmir", "pii_mode": "FULL"})]),
             "1: slug: found `Izmir`; expected 1 to 64 of a-z",
