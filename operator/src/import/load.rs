@@ -157,7 +157,8 @@ pub(crate) async fn load(
         in_turn(client, &work, plan).await?;
     }
     let transaction = client.transaction().await?;
-    record(&transaction, source, checked, plan, &so_far.borrow()).await?;
+    let loaded = so_far.borrow().clone();
+    record(&transaction, source, checked, plan, &loaded).await?;
     commit(transaction).await
 }
 
