@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -53,9 +52,8 @@ const NOT_BROUGHT_ABOUT: &[(Reason, &str)] = &[
 fn each_reason_is_brought_about_by_a_test_or_it_is_said_why_not() {
     let mut tests = String::new();
     for folder in ["faults", "request_log"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
-        for file in fs::read_dir(folder).unwrap() {
-            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        for file in glob::glob(&format!("tests/{folder}/**/*.rs")).unwrap() {
+            let text = fs::read_to_string(file.unwrap()).unwrap();
             // What stands in the list of exceptions is no test.
             let exceptions = text.find("const NOT_BROUGHT_ABOUT").map(|start| {
                 let end = text[start..].find("\n];").unwrap();
