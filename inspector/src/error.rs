@@ -6,7 +6,7 @@ use std::time::Duration;
 use codegen_runtime::{Fault, Faults};
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use partner_api::db::DbError;
-use partner_api::front_door::envelope;
+use partner_api::front_door::envelope::{self, Refusal};
 use partner_api::request_log::Reason;
 use partner_api::storage::StorageError;
 use schemars::JsonSchema;
@@ -123,6 +123,18 @@ impl ApiError {
             )
         }
         .because(reason)
+    }
+
+    /// As it is answered.
+    pub fn refusal(&self) -> Refusal<'_> {
+        Refusal {
+            status: self.status(),
+            code: self.code.as_str(),
+            message: &self.message,
+            faults: self.faults.as_deref(),
+            retry_after: self.retry_after,
+            allow: self.allow.as_deref(),
+        }
     }
 
     /// The HTTP status.

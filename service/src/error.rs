@@ -11,7 +11,7 @@ use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
 
 use crate::db::DbError;
-use crate::front_door::envelope;
+use crate::front_door::envelope::{self, Refusal};
 use crate::generated::errors::ErrorCode;
 use crate::generated::types;
 use crate::request_log::Reason;
@@ -96,6 +96,18 @@ impl ApiError {
                 ErrorCode::ServiceUnavailable,
                 "the service is busy or under repair; try again after Retry-After",
             )
+        }
+    }
+
+    /// As it is answered.
+    pub fn refusal(&self) -> Refusal<'_> {
+        Refusal {
+            status: self.status(),
+            code: self.code.as_str(),
+            message: &self.message,
+            faults: self.faults.as_deref(),
+            retry_after: self.retry_after,
+            allow: self.allow.as_deref(),
         }
     }
 

@@ -77,7 +77,7 @@ pub async fn answer(context: &Context, peer: SocketAddr, request: http::Request<
     let (response, code, reason) = match outcome {
         Ok(response) => (response, None, None),
         Err(error) => (
-            answer::refusal(&error, seen.request_id),
+            error.refusal().response(seen.request_id),
             Some(error.code.as_str()),
             error.reason,
         ),

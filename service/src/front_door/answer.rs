@@ -1,41 +1,17 @@
-//! How answers leave: errors in the envelope (ERR-1), and the headers that every answer carries.
+//! How answers leave: a panic as an error, and the headers that every answer carries.
 
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
 use dropshot::Body;
 use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use uuid::Uuid;
 
-use super::{Answered, Refused, Seen, envelope, sunset};
+use super::envelope::whole_seconds;
+use super::{Answered, Refused, Seen, sunset};
 use crate::admission::Standing;
 use crate::error::ApiError;
 use crate::request_log::Reason;
-
-/// The response of an error.
-pub(super) fn refusal(error: &ApiError, request_id: Uuid) -> Response<Body> {
-    let body = envelope::body(error.code.as_str(), &error.message, error.faults.as_deref(), request_id);
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(after) = error.retry_after {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
-    }
-    if let Some(allow) = error
-        .allow
-        .as_deref()
-        .and_then(|allow| HeaderValue::from_str(allow).ok())
-    {
-        headers.insert(header::ALLOW, allow);
-    }
-    // What was not read of the body must not be taken for the next request.
-    if matches!(error.status(), 408 | 413) {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
-}
 
 /// The outcome, or 500 when coming to it panicked. A panic's message may hold anything: it goes to the panic hook, never
 /// into the answer.
@@ -105,11 +81,6 @@ fn add_rate_limit(response: &mut Response<Body>, standing: Standing) {
     }
 }
 
-/// Whole seconds, rounded up, at least 1.
-fn whole_seconds(duration: Duration) -> u64 {
-    (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
@@ -145,7 +116,7 @@ mod tests {
         let Err(refused) = or_internal_error(panicking, &seen()).await else {
             panic!("refused")
         };
-        let response = refusal(&refused.error, refused.seen.request_id);
+        let response = refused.error.refusal().response(refused.seen.request_id);
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
         let expected = json!({
@@ -169,34 +140,5 @@ mod tests {
             assert_eq!(response.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
             assert_eq!(response.headers()["x-request-id"], Uuid::nil().to_string());
         }
-    }
-
-    /// ERR-7
-    #[test]
-    fn seconds_to_wait_are_rounded_up_and_at_least_one() {
-        for (nanoseconds, seconds) in [
-            (0, 1),
-            (1, 1),
-            (999_999_999, 1),
-            (1_000_000_000, 1),
-            (1_000_000_001, 2),
-            (59_000_000_001, 60),
-            (60_000_000_000, 60),
-        ] {
-            assert_eq!(
-                whole_seconds(Duration::from_nanos(nanoseconds)),
-                seconds,
-                "{nanoseconds} ns"
-            );
-        }
-    }
-
-    #[test]
-    fn retry_after_is_sent_even_when_the_window_has_just_run_out() {
-        let error = ApiError {
-            retry_after: Some(Duration::ZERO),
-            ..ApiError::unavailable(Reason::RequestOverdue)
-        };
-        assert_eq!(refusal(&error, Uuid::nil()).headers()[header::RETRY_AFTER], "1");
     }
 }

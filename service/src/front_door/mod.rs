@@ -179,7 +179,7 @@ pub async fn answer(context: Context, peer: SocketAddr, request: http::Request<R
     let (seen, error, response) = match outcome {
         Ok(Answered { seen, response }) => (seen, None, response),
         Err(refused) => {
-            let response = answer::refusal(&refused.error, refused.seen.request_id);
+            let response = refused.error.refusal().response(refused.seen.request_id);
             (refused.seen, Some((refused.error.code, refused.error.reason)), response)
         }
     };
