@@ -19,6 +19,7 @@ use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderMap, Response};
 use partner_api::deadline::Deadline;
+use partner_api::front_door::paths::{self, Found, Unrouted};
 use partner_api::front_door::{arguments, record};
 use partner_api::listener::RequestBody;
 use partner_api::request_log::{Reason, Record};
@@ -57,12 +58,12 @@ struct Seen {
 /// Answers a request, whatever it is.
 pub async fn answer(context: &Context, peer: SocketAddr, request: http::Request<RequestBody>) -> Response<Body> {
     let (head, body) = request.into_parts();
-    let found = find(&head);
+    let (template, found) = find(&head);
     let agent = head.headers.get(http::header::USER_AGENT);
     let mut seen = Seen {
         request_id: Uuid::now_v7(),
         since: Instant::now(),
-        line: (record::method(&head.method), template(&found, head.uri.path())),
+        line: (record::method(&head.method), template),
         operation: found.as_ref().ok().map(|found| found.route.operation),
         address: context.service().front_door.client_address(peer.ip(), &head.headers),
         agent: agent.and_then(|agent| user_agent::looked_at(agent.as_bytes())),
@@ -106,7 +107,7 @@ pub async fn answer(context: &Context, peer: SocketAddr, request: http::Request<
 
 async fn pass(
     context: &Context,
-    found: Result<Found, ApiError>,
+    found: Result<Found<Route>, ApiError>,
     head: Parts,
     body: RequestBody,
     seen: &mut Seen,
@@ -153,50 +154,31 @@ async fn pass(
     }
 }
 
-/// The operation that a request is for.
-struct Found {
-    route: &'static Route,
-    variables: Vec<(&'static str, String)>,
-}
-
-fn find(head: &Parts) -> Result<Found, ApiError> {
+/// The operation that a request is for, and its path without what may be somebody's, for the log.
+fn find(head: &Parts) -> (&'static str, Result<Found<Route>, ApiError>) {
+    let line = |route: &Route| (route.operation.method, route.operation.path);
     let path = head.uri.path();
-    let mut methods = Vec::new();
-    for route in ROUTES {
-        let Some(variables) = arguments::variables(route.operation.path, path) else {
-            continue;
-        };
-        if route.operation.method == head.method.as_str() {
-            return Ok(Found { route, variables });
+    match paths::find(ROUTES, line, &head.method, path) {
+        Ok(found) => (found.route.operation.path, Ok(found)),
+        Err(Unrouted::NoSuchPath) => {
+            let message = "there is nothing at this path; the page for inspectors is at /inspector/";
+            let template = match path.starts_with("/inspector/") {
+                true => "/inspector/{page}",
+                false => "/*",
+            };
+            let error = ApiError::new(ErrorCode::NotFound, message);
+            (template, Err(error.because(Reason::NoSuchPath)))
         }
-        methods.push(route.operation.method);
-    }
-    if methods.is_empty() {
-        let message = "there is nothing at this path; the page for inspectors is at /inspector/";
-        return Err(ApiError::new(ErrorCode::NotFound, message).because(Reason::NoSuchPath));
-    }
-    methods.sort_unstable();
-    let allow = methods.join(", ");
-    let message = format!("{} is not allowed; allowed: {allow}", head.method);
-    Err(ApiError {
-        allow: Some(allow),
-        ..ApiError::new(ErrorCode::MethodNotAllowed, message).because(Reason::NoSuchMethod)
-    })
-}
-
-/// The path without what may be somebody's, for the log.
-fn template(found: &Result<Found, ApiError>, path: &str) -> &'static str {
-    match found {
-        Ok(found) => found.route.operation.path,
-        Err(_) => {
-            let fitting = ROUTES
-                .iter()
-                .find(|route| arguments::variables(route.operation.path, path).is_some());
-            match fitting {
-                Some(route) => route.operation.path,
-                None if path.starts_with("/inspector/") => "/inspector/{page}",
-                None => "/*",
-            }
+        Err(Unrouted::NoSuchMethod {
+            template,
+            allow,
+            message,
+        }) => {
+            let error = ApiError {
+                allow: Some(allow),
+                ..ApiError::new(ErrorCode::MethodNotAllowed, message)
+            };
+            (template, Err(error.because(Reason::NoSuchMethod)))
         }
     }
 }

@@ -1,26 +1,10 @@
-//! A request's path and query as arguments of an operation, for any contract.
+//! A request's query as arguments of an operation, for any contract.
 
 use codegen_runtime::call::Query;
 use codegen_runtime::{Fault, names};
 use partner_api_signing::DecodedPair;
 
 use crate::request_log::Reason;
-
-/// The variables of a raw path that is an instance of a template, byte for byte; a variable is one segment without escapes.
-pub fn variables(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
-    let mut found = Vec::new();
-    let mut segments = path.split('/');
-    for wanted in template.split('/') {
-        let segment = segments.next()?;
-        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-            Some(_) if segment.is_empty() || segment.contains('%') => return None,
-            Some(name) => found.push((name, segment.to_string())),
-            None if segment != wanted => return None,
-            None => {}
-        }
-    }
-    segments.next().is_none().then_some(found)
-}
 
 /// The query of an operation whose parameters are `known`, and why it is refused if it is: for the first parameter that is
 /// wrong.
@@ -81,20 +65,4 @@ fn unknown(name: &str, known: &[&str]) -> String {
 /// A stranger's name of a parameter as an answer may repeat it.
 fn short(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::variables;
-
-    #[test]
-    fn a_path_fits_its_template_byte_for_byte() {
-        let found = variables("/a/{id}/b", "/a/1/b");
-        assert_eq!(found, Some(vec![("id", "1".to_string())]));
-        for other in [
-            "/a/1/b/", "/a//b", "//a/1/b", "/a/1/%62", "/a/%31/b", "/a/1", "/A/1/b", "/a/1/b/c",
-        ] {
-            assert_eq!(variables("/a/{id}/b", other), None, "{other}");
-        }
-    }
 }

@@ -18,6 +18,7 @@ pub mod envelope;
 mod identify;
 mod ip_limit;
 pub mod pages;
+pub mod paths;
 mod prefer;
 pub mod public;
 pub mod record;

@@ -6,8 +6,8 @@ use http::{HeaderMap, Method};
 use partner_api_signing::{DecodedPair, Environment};
 
 use super::admit::{Admitted, Caller};
-use super::arguments::{self, variables};
-use super::{API_ROOT, Answered, Refused, Seen, prefer, public};
+use super::paths::{self, Found, Unrouted};
+use super::{API_ROOT, Answered, Refused, Seen, arguments, prefer, public};
 use crate::admission::Durability;
 use crate::context::Context;
 use crate::error::ApiError;
@@ -25,7 +25,7 @@ pub(super) fn is_signed(path: &str) -> bool {
 /// The operation that a request will reach if it is let in: how it is let in depends on it, but the caller is told nothing of
 /// it before.
 pub(crate) struct Destination {
-    found: Result<Found, ApiError>,
+    found: Result<Found<Route>, ApiError>,
     template: &'static str,
 }
 
@@ -60,11 +60,6 @@ impl Destination {
     }
 }
 
-struct Found {
-    route: &'static Route,
-    variables: Vec<(&'static str, String)>,
-}
-
 /// A path below [`API_ROOT`] that fits no template.
 const UNKNOWN_IN_API: &str = "/api/v1/partner/*";
 
@@ -79,33 +74,27 @@ fn unrouted(path: &str) -> &'static str {
 
 /// Finds the operation of a method and a raw path, and the template that the path fits: 404 where there is none, 405 with the
 /// methods that the path has where the method is another.
-fn find(method: &Method, path: &str) -> (Option<&'static str>, Result<Found, ApiError>) {
-    let (mut methods, mut template) = (Vec::new(), None);
-    for route in ROUTES {
-        let Some(variables) = variables(route.operation.path, path) else {
-            continue;
-        };
-        if route.operation.method == method.as_str() {
-            return (Some(route.operation.path), Ok(Found { route, variables }));
+fn find(method: &Method, path: &str) -> (Option<&'static str>, Result<Found<Route>, ApiError>) {
+    let line = |route: &Route| (route.operation.method, route.operation.path);
+    match paths::find(ROUTES, line, method, path) {
+        Ok(found) => (Some(found.route.operation.path), Ok(found)),
+        Err(Unrouted::NoSuchPath) => {
+            let hint = nearly(path).map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            let message = format!("there is nothing at this path; paths are compared byte for byte{hint}");
+            (None, Err(ApiError::not_found(message).because(Reason::NoSuchPath)))
         }
-        template = Some(route.operation.path);
-        methods.push(route.operation.method);
+        Err(Unrouted::NoSuchMethod {
+            template,
+            allow,
+            message,
+        }) => {
+            let error = ApiError {
+                allow: Some(allow),
+                ..ApiError::new(ErrorCode::MethodNotAllowed, message)
+            };
+            (Some(template), Err(error.because(Reason::NoSuchMethod)))
+        }
     }
-    if methods.is_empty() {
-        let hint = nearly(path).map(|remedy| format!("; {remedy}")).unwrap_or_default();
-        let message = format!("there is nothing at this path; paths are compared byte for byte{hint}");
-        return (None, Err(ApiError::not_found(message).because(Reason::NoSuchPath)));
-    }
-    methods.sort_unstable();
-    let allow = methods.join(", ");
-    let error = ApiError {
-        allow: Some(allow.clone()),
-        ..ApiError::new(
-            ErrorCode::MethodNotAllowed,
-            format!("{method} is not allowed; allowed: {allow}"),
-        )
-    };
-    (template, Err(error.because(Reason::NoSuchMethod)))
 }
 
 /// What to change in a path that fits no template, where one thing alone would make it fit.
@@ -123,7 +112,7 @@ fn nearly(path: &str) -> Option<&'static str> {
     let fits = |path: &str| {
         ROUTES
             .iter()
-            .any(|route| variables(route.operation.path, path).is_some())
+            .any(|route| paths::variables(route.operation.path, path).is_some())
     };
     let found = candidates.into_iter().find(|(candidate, _)| fits(candidate));
     found.map(|(_, remedy)| remedy)
