@@ -6,6 +6,7 @@ use std::time::Duration;
 use codegen_runtime::{Fault, Faults};
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use partner_api::db::DbError;
+use partner_api::front_door::arguments::Wrong;
 use partner_api::front_door::envelope::{self, Refusal};
 use partner_api::request_log::Reason;
 use partner_api::storage::StorageError;
@@ -153,6 +154,13 @@ impl fmt::Display for ApiError {
 impl From<Faults> for ApiError {
     fn from(faults: Faults) -> Self {
         Self::invalid_request(faults)
+    }
+}
+
+/// A query that is refused before it is read.
+impl From<Wrong> for ApiError {
+    fn from(Wrong { faults, reason }: Wrong) -> Self {
+        Self::invalid_request(faults).because(reason)
     }
 }
 

@@ -11,6 +11,7 @@ use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
 
 use crate::db::DbError;
+use crate::front_door::arguments::Wrong;
 use crate::front_door::envelope::{self, Refusal};
 use crate::generated::errors::ErrorCode;
 use crate::generated::types;
@@ -127,6 +128,13 @@ impl fmt::Display for ApiError {
 impl From<Faults> for ApiError {
     fn from(faults: Faults) -> Self {
         Self::invalid_request(faults)
+    }
+}
+
+/// A query that is refused before it is read.
+impl From<Wrong> for ApiError {
+    fn from(Wrong { faults, reason }: Wrong) -> Self {
+        Self::invalid_request(faults).because(reason)
     }
 }
 

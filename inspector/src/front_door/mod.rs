@@ -12,7 +12,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codegen_runtime::Faults;
 use codegen_runtime::call::Request;
 use dropshot::Body;
 use futures::FutureExt;
@@ -24,7 +23,6 @@ use partner_api::front_door::{arguments, record};
 use partner_api::listener::RequestBody;
 use partner_api::request_log::{Reason, Record};
 use partner_api::rules::user_agent;
-use partner_api_signing::DecodedPair;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -134,14 +132,8 @@ async fn pass(
         false => inspector,
     };
     let caller = Caller::new(inspector, Deadline::begin(), seen.address, &head.headers);
-    let (query, refused_for) = arguments::query(route.operation.query_parameters, pairs(&head));
-    if let (Some(faults), Some(reason), true) = (
-        Faults::of(query.faults.iter().cloned()),
-        refused_for,
-        route.operation.query_parameters.is_empty(),
-    ) {
-        return Err(ApiError::invalid_request(faults).because(reason));
-    }
+    let pairs = arguments::pairs(head.uri.query().unwrap_or_default())?;
+    let (query, refused_for) = arguments::query(route.operation.query_parameters, pairs)?;
     let request = Request {
         variables,
         query,
@@ -149,7 +141,10 @@ async fn pass(
         body,
     };
     match tokio::time::timeout(REQUEST_WITHIN, (route.call)(context, &caller, &request)).await {
-        Ok(outcome) => outcome,
+        Ok(outcome) => outcome.map_err(|error| match refused_for {
+            Some(reason) => error.because(reason),
+            None => error,
+        }),
         Err(_) => Err(ApiError::unavailable(Reason::RequestOverdue)),
     }
 }
@@ -181,12 +176,6 @@ fn find(head: &Parts) -> (&'static str, Result<Found<Route>, ApiError>) {
             (template, Err(error.because(Reason::NoSuchMethod)))
         }
     }
-}
-
-fn pairs(head: &Parts) -> Vec<DecodedPair> {
-    url::form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes())
-        .map(|(name, value)| (name.into_owned().into_bytes(), value.into_owned().into_bytes()))
-        .collect()
 }
 
 /// A header that is there once, as text.

@@ -1,14 +1,46 @@
 //! A request's query as arguments of an operation, for any contract.
 
 use codegen_runtime::call::Query;
-use codegen_runtime::{Fault, names};
-use partner_api_signing::DecodedPair;
+use codegen_runtime::{Fault, Faults, names};
+use partner_api_signing::{DecodedPair, decode_query};
 
 use crate::request_log::Reason;
 
-/// The query of an operation whose parameters are `known`, and why it is refused if it is: for the first parameter that is
-/// wrong.
-pub fn query(known: &[&str], pairs: Vec<DecodedPair>) -> (Query, Option<Reason>) {
+/// What is wrong with a query, and why it is refused, for the request log.
+#[derive(Debug)]
+pub struct Wrong {
+    /// The parameters that are wrong.
+    pub faults: Faults,
+    /// For the first of them.
+    pub reason: Reason,
+}
+
+/// The pairs of a raw query, decoded.
+///
+/// # Errors
+/// An escape that is none, with the name of its parameter.
+pub fn pairs(raw: &str) -> Result<Vec<DecodedPair>, Wrong> {
+    decode_query(raw.as_bytes()).map_err(|malformed| Wrong {
+        faults: Fault::of_parameter(name_at(raw, malformed.offset), malformed.to_string()).into(),
+        reason: Reason::QueryMalformed,
+    })
+}
+
+/// The name, as it is written, of the parameter of a raw query in which the byte at `offset` stands.
+fn name_at(query: &str, offset: usize) -> &str {
+    let start = query.as_bytes()[..offset].iter().rposition(|byte| *byte == b'&');
+    let parameter = query.get(start.map_or(0, |before| before + 1)..).unwrap_or_default();
+    let parameter = parameter.split('&').next().unwrap_or_default();
+    parameter.split('=').next().unwrap_or_default()
+}
+
+/// The query of an operation whose parameters are `known`, and why it is refused if something is wrong with it, for the first
+/// parameter that is: what is unknown, repeated or no text. A mistyped `published_from` must not silently return everything.
+/// Reading it refuses it, so that what is wrong is told together with what is found then.
+///
+/// # Errors
+/// The same, of an operation that has no parameters: nobody reads its query.
+pub fn query(known: &[&str], pairs: Vec<DecodedPair>) -> Result<(Query, Option<Reason>), Wrong> {
     let mut query = Query::default();
     let mut refused_for = None;
     for (name, value) in pairs {
@@ -20,7 +52,10 @@ pub fn query(known: &[&str], pairs: Vec<DecodedPair>) -> (Query, Option<Reason>)
             }
         }
     }
-    (query, refused_for)
+    match (Faults::of(query.faults.iter().cloned()), refused_for) {
+        (Some(faults), Some(reason)) if known.is_empty() => Err(Wrong { faults, reason }),
+        _ => Ok((query, refused_for)),
+    }
 }
 
 fn parameter(

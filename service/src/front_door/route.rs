@@ -1,6 +1,5 @@
 //! Which operation a request is for, whether its key may call it, and calling it.
 
-use codegen_runtime::Faults;
 use codegen_runtime::call::Request;
 use http::{HeaderMap, Method};
 use partner_api_signing::{DecodedPair, Environment};
@@ -213,19 +212,14 @@ pub(super) struct Callable {
     caller: Caller,
 }
 
-/// Checks the query: what is unknown, repeated or no text. A mistyped `published_from` must not silently return everything.
-/// Of an operation that has parameters, what is wrong is told together with what is found when they are read.
+/// Checks the query, as far as it can be without reading its values.
 ///
 /// # Errors
-/// 400 that names each such parameter.
+/// 400 that names each parameter that is wrong.
 pub(super) fn parameters(Permitted(routed): Permitted) -> Result<Callable, Box<Refused>> {
-    let operation = routed.route.operation;
-    let (query, refused_for) = arguments::query(operation.query_parameters, routed.query);
-    match (Faults::of(query.faults.iter().cloned()), refused_for) {
-        (Some(faults), Some(reason)) if operation.query_parameters.is_empty() => {
-            Err(routed.seen.refused(ApiError::invalid_request(faults).because(reason)))
-        }
-        _ => Ok(Callable {
+    match arguments::query(routed.route.operation.query_parameters, routed.query) {
+        Err(wrong) => Err(routed.seen.refused(wrong.into())),
+        Ok((query, refused_for)) => Ok(Callable {
             seen: routed.seen,
             route: routed.route,
             request: Request {

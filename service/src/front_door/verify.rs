@@ -1,17 +1,15 @@
 //! Whether the request is what its key's holder signed, and sent from where the key may be used.
 
 use bytes::Bytes;
-use codegen_runtime::Fault;
 use http::request::Parts;
 use partner_api_signing::{
-    Canonical, DecodedPair, Environment, SIGNATURE_PREFIX, body_sha256, canonical_of, decode_query,
-    verify as signature_is_valid,
+    Canonical, DecodedPair, Environment, SIGNATURE_PREFIX, body_sha256, canonical_of, verify as signature_is_valid,
 };
 
 use super::body::Received;
 use super::identify::Credentials;
 use super::route::Destination;
-use super::{Refused, Seen, address};
+use super::{Refused, Seen, address, arguments};
 use crate::deadline::Deadline;
 use crate::directory::AllowlistMode;
 use crate::error::ApiError;
@@ -59,14 +57,9 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         deadline,
         ..
     } = received;
-    let sent = head.uri.query().unwrap_or_default();
-    let query = match decode_query(sent.as_bytes()) {
+    let query = match arguments::pairs(head.uri.query().unwrap_or_default()) {
         Ok(query) => query,
-        Err(malformed) => {
-            let fault = Fault::of_parameter(name_at(sent, malformed.offset), malformed.to_string());
-            let error = ApiError::invalid_request(fault).because(Reason::QueryMalformed);
-            return Err(seen.refused(error));
-        }
+        Err(wrong) => return Err(seen.refused(wrong.into())),
     };
     let canonical = Canonical {
         method: head.method.as_str(),
@@ -93,14 +86,6 @@ pub(super) fn signature(environment: Environment, received: Received) -> Result<
         deadline,
         _step: (),
     })
-}
-
-/// The name, as it is written, of the parameter of a raw query in which the byte at `offset` stands.
-fn name_at(query: &str, offset: usize) -> &str {
-    let start = query.as_bytes()[..offset].iter().rposition(|byte| *byte == b'&');
-    let parameter = query.get(start.map_or(0, |before| before + 1)..).unwrap_or_default();
-    let parameter = parameter.split('&').next().unwrap_or_default();
-    parameter.split('=').next().unwrap_or_default()
 }
 
 /// What is wrong with a signature that does not verify, for the request log and as its sender is told: of one that has

@@ -6,7 +6,7 @@ use partner_api::request_log::{Filter, Reason};
 use partner_api_tests::fixture::{
     ALLOWLISTED, BETA, DISABLED, EXPIRED, LIVE, REVOKED, THREE_A_MINUTE, inspections, partners,
 };
-use partner_api_tests::{ALPHA, Options, Request, Service, TestKey, cluster};
+use partner_api_tests::{ALPHA, MEHMET, Options, Request, Service, TestKey, cluster};
 use tokio::io::AsyncWriteExt;
 
 use super::log::Log;
@@ -194,6 +194,29 @@ async fn what_is_wrong_with_a_time_a_signature_or_a_nonce() {
     let one_more = Request::get(ORGANIZATIONS).signed_by(&THREE_A_MINUTE);
     cases.push((one_more, 429, "rate_limited", Reason::KeyOverLimit));
     assert_reasons(&service, cases).await;
+}
+
+/// SVC-5
+#[tokio::test]
+async fn what_the_query_of_an_inspector_is_refused_for() {
+    let service = Service::start().await;
+    let log = Log::of(&service);
+    let desk = service.desk(&MEHMET).await;
+    for (target, reason) in [
+        ("/inspector/v1/reports?stauts=DRAFT", Reason::ParameterUnknown),
+        (
+            "/inspector/v1/reports?status=DRAFT&status=DRAFT",
+            Reason::ParameterRepeated,
+        ),
+        ("/inspector/v1/reports?status=%FF", Reason::QueryMalformed),
+        ("/inspector/v1/reports?status=%zz", Reason::QueryMalformed),
+        ("/inspector/v1/reports?status=PUBLISHED", Reason::ArgumentRefused),
+        ("/inspector/v1/session?verbose=1", Reason::ParameterUnknown),
+    ] {
+        let answer = desk.get(&service, target).await;
+        answer.assert_refused(400, "invalid_request");
+        log.assert_reason(&answer, reason).await;
+    }
 }
 
 /// SVC-5
