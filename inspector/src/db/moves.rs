@@ -33,11 +33,15 @@ WHERE f.inspection_id = $1";
     MOVE = "UPDATE inspections SET status = $2, version = version + 1 WHERE id = $1";
 
     /// Publishes the report `$1` with its score (`$2`); a public page's name (`$3`) and a time are given once, and whoever publishes it (`$4`)
-    /// answers for it. That its PDF is wanted is a trigger's.
+    /// answers for it.
     PUBLISH = "\
 UPDATE inspections SET status = 'PUBLISHED', version = version + 1, overall_score = $2, public_slug = coalesce(public_slug, $3),
     published_at = coalesce(published_at, now()), inspector_name = $4
 WHERE id = $1";
+
+    /// Has the PDF of the report `$1` drawn before those for which nobody waits: who has published it looks at the page. That it is
+    /// wanted at all is a trigger's.
+    AWAIT_PDF = "SELECT want_rendering($1, NULL, 0, true)";
 }
 
 /// Notes a move, with who and when.
@@ -87,6 +91,9 @@ pub async fn move_to(
         execute(transaction, PUBLISH, &[&report.id, &score, &slug(), &inspector.name()]).await?;
     } else {
         execute(transaction, MOVE, &[&report.id, &to]).await?;
+    }
+    if to == Status::Published {
+        execute(transaction, AWAIT_PDF, &[&report.id]).await?;
     }
     note(transaction, inspector, report.id, Some(report.status), to, reason).await
 }

@@ -2,11 +2,11 @@
 
 use lopdf::Document;
 use partner_api::publishing::{Turn, Worker};
-use partner_api_tests::fixture::inspections::{DRAFT, OLD_DRAFT};
+use partner_api_tests::fixture::inspections::{DRAFT, OLD_DRAFT, PUBLISHED};
 use partner_api_tests::{ALPHA, AYSE, Service};
 use serde_json::json;
 
-/// INS-6, MEA-13, REP-8
+/// INS-6, INS-8, MEA-13, REP-8
 #[tokio::test]
 async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_served_byte_for_byte() {
     let service = Service::start().await;
@@ -20,6 +20,12 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
     let apply = format!("/inspector/v1/reports/{OLD_DRAFT}/measurements/{measurement}");
     let applied = desk.act(&service, "PUT", &apply).await;
     applied.assert_status(200);
+    // Others are in line, of which nobody waits for one.
+    service
+        .db
+        .execute("SELECT want_rendering($1::text::uuid, NULL, 0, false)", &[&PUBLISHED])
+        .await
+        .unwrap();
     let body = json!({ "version": applied.json()["data"]["version"], "to": "PUBLISHED" });
     let status = format!("/inspector/v1/reports/{OLD_DRAFT}/status");
     let published = desk.write(&service, "PUT", &status, body).await;
@@ -33,7 +39,7 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
     let worker = Worker::new(service.pool().clone(), service.context().storage.clone(), 1);
     let drawn = Turn::Rendered {
         report: OLD_DRAFT.parse().unwrap(),
-        is_asked: false,
+        is_asked: true,
     };
     assert_eq!(worker.turn().await.unwrap(), drawn);
     let report = desk.report(&service, OLD_DRAFT).await;
