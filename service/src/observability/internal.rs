@@ -35,9 +35,15 @@ pub type Elsewhere =
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// The bounds of the internal listener. A few machines ask now and then, and one that hangs must not be in the way of the
-/// others; where `elsewhere` there are people at browsers, too, each with a stream that stays open, perhaps all behind one proxy.
+/// others; where `elsewhere` there are people at browsers, too, each with a stream that stays open, perhaps all behind one proxy,
+/// and with photos, of which a browser or a proxy sends all before it reads that one is refused.
 pub fn limits(elsewhere: bool) -> Limits {
+    let usual = Limits::default();
     let (connections, connections_per_address) = if elsewhere { (1_024, 512) } else { (32, 16) };
+    let (linger_bytes, linger) = match elsewhere {
+        true => (usual.linger_bytes, usual.linger),
+        false => (64 * 1024, Duration::from_secs(2)),
+    };
     Limits {
         connections,
         connections_per_address,
@@ -49,9 +55,9 @@ pub fn limits(elsewhere: bool) -> Limits {
         detached: connections / 4,
         http1_buffer: 16 * 1024,
         http2_streams: 8,
-        linger_bytes: 64 * 1024,
-        linger: Duration::from_secs(2),
-        ..Limits::default()
+        linger_bytes,
+        linger,
+        ..usual
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use partner_api::listener::Limits;
+use partner_api::observability;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
@@ -79,6 +80,19 @@ async fn whoever_sends_everything_first_reads_the_early_answer_afterwards() {
         }
         ends(&mut stream).await;
     }
+}
+
+/// INS-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_photo_that_is_refused_at_once_may_be_sent_to_its_end() {
+    // More than the sockets between them hold.
+    const SIZE: usize = 40 * 1024 * 1024;
+    let world = start(observability::limits(true));
+    let mut stream = world.connect().await;
+    let head = format!("POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n");
+    let request = [head.as_bytes(), &vec![b'x'; SIZE]].concat();
+    soon(stream.write_all(&request)).await.unwrap();
+    assert_eq!(read_answer(&mut stream).await.status, 413);
 }
 
 #[tokio::test]
