@@ -19,8 +19,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from bounds import Bounds, a_hung_and_a_stopped_service_are_503_in_time_and_served_when_back as gone  # noqa: E402
 from files import Files  # noqa: E402
+from inspectors import Inspectors  # noqa: E402
 from passing import Passing  # noqa: E402
-from proxies import ROOT, Haproxy, Nginx  # noqa: E402
+from proxies import ROOT, Haproxy, Nginx, NginxForInspectors  # noqa: E402
 from service import Service  # noqa: E402
 from wire import Skipped  # noqa: E402
 
@@ -80,6 +81,13 @@ def of_a_proxy(report, proxy, service, keys):
     return bounds
 
 
+def of_the_page(report, proxy, service):
+    """All checks of what inspectors come through."""
+    report.check(proxy.name, proxy.check_as_shipped)
+    for check in Inspectors(proxy, service).checks():
+        report.check(proxy.name, check)
+
+
 def main():
     """Runs the checks."""
     parser = argparse.ArgumentParser(
@@ -99,17 +107,20 @@ def main():
         service.start()
         keys = service.furnish()
         service.learns(keys)
-        for kind in (Nginx, Haproxy):
+        for kind in (Nginx, Haproxy, NginxForInspectors):
             proxies.append(kind(folder, service.door.port, service.internal.port))
             proxies[-1].start()
-        with ThreadPoolExecutor(3) as pool:
+        *for_partners, for_inspectors = proxies
+        with ThreadPoolExecutor(4) as pool:
             files = Files(os.path.abspath(options.program), folder, service)
             of_files = pool.submit(lambda: [report.check("files", check) for check in files.checks()])
-            running = [pool.submit(of_a_proxy, report, proxy, service, keys) for proxy in proxies]
+            of_page = pool.submit(of_the_page, report, for_inspectors, service)
+            running = [pool.submit(of_a_proxy, report, proxy, service, keys) for proxy in for_partners]
             all_bounds = [proxy.result() for proxy in running]
+            of_page.result()
             of_files.result()
         title = gone.__name__.replace("_", " ")
-        if any(report.wants(f"{proxy.name}: {title}") for proxy in proxies):
+        if any(report.wants(f"{proxy.name}: {title}") for proxy in for_partners):
             since = time.monotonic()
             for name, wrong in gone(service, all_bounds).items():
                 report.found(f"{name}: {title}", "\n".join(wrong), time.monotonic() - since)

@@ -16,6 +16,7 @@ from wire import HOST, Door, Skipped
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NGINX = "deploy/nginx/partner-api.conf"
+NGINX_FOR_INSPECTORS = "deploy/nginx/inspectors.conf"
 HAPROXY = "deploy/haproxy/partner-api.cfg"
 
 # The bounds of a test's run: of all times in seconds, and of requests or connections of one address.
@@ -47,7 +48,7 @@ def write(path, text):
     return path
 
 
-def certificate(folder):
+def certificate(folder, host):
     """A certificate of its own for an hour or so, and its key; returns the paths of both."""
     chain, key = os.path.join(folder, "fullchain.pem"), os.path.join(folder, "privkey.pem")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -55,9 +56,9 @@ def certificate(folder):
         "-days",
         "1",
         "-subj",
-        f"/CN={HOST}",
+        f"/CN={host}",
         "-addext",
-        f"subjectAltName=DNS:{HOST}",
+        f"subjectAltName=DNS:{host}",
         "-keyout",
         key,
         "-out",
@@ -71,14 +72,16 @@ class Proxy:
     """A proxy in front of the service: an nginx or a haproxy of our own, with a folder of its own."""
 
     name, arguments = "", ()
+    # The name that it serves, and the folder in which its file looks for the certificate.
+    host, kept_in = HOST, "partner-api"
 
     def __init__(self, folder, upstream, internal):
         self.folder, self.port, self.process = os.path.join(folder, self.name), free_port(), None
-        os.makedirs(os.path.join(self.folder, "partner-api"))
-        chain, key = certificate(os.path.join(self.folder, "partner-api"))
+        os.makedirs(os.path.join(self.folder, self.kept_in))
+        chain, key = certificate(os.path.join(self.folder, self.kept_in), self.host)
         with open(chain, encoding="ascii") as first, open(key, encoding="ascii") as second:
             self.pem = write(os.path.join(self.folder, "partner-api.pem"), first.read() + second.read())
-        self.door = Door(self.name, self.port, ssl.create_default_context(), chain)
+        self.door = Door(self.name, self.port, ssl.create_default_context(), chain, self.host)
         self.output = os.path.join(self.folder, "output")
         self.configure(upstream, internal)
 
@@ -127,22 +130,29 @@ class Nginx(Proxy):
             + f"events {{ worker_connections 4096; }}\nhttp {{\n{temporary}include {site};\n}}\n"
         )
 
+    def values(self, upstream, internal):
+        """The file, the folder of its log as it stands there, and what else is other in the test."""
+        return (
+            NGINX,
+            "/var/log/nginx/partner-api.log",
+            [
+                ("listen 443 ssl http2;", f"listen 127.0.0.1:{self.port} ssl http2;", 1),
+                ("listen [::]:443 ssl http2;", "", 1),
+                ("server 127.0.0.1:8080 max_fails", f"server 127.0.0.1:{upstream} max_fails", 1),
+                ("client_header_timeout 10s;", f"client_header_timeout {BOUND}s;", 1),
+                ("client_body_timeout 10s;", f"client_body_timeout {BOUND}s;", 1),
+                ("keepalive_timeout 60s;", f"keepalive_timeout {BOUND}s;", 1),
+                ("proxy_read_timeout 20s;", f"proxy_read_timeout {BOUND}s;", 1),
+                ("limit_conn partner_api_neighbours 64;", f"limit_conn partner_api_neighbours {CAP};", 1),
+            ],
+        )
+
     def configure(self, upstream, internal):
-        log = ("/var/log/nginx/partner-api.log", f"{self.folder}/access.log", 1)
-        write(f"{self.folder}/shipped.conf", with_other_values(NGINX, [log]))
+        file, logged, values = self.values(upstream, internal)
+        log = (logged, f"{self.folder}/access.log", 1)
+        write(f"{self.folder}/shipped.conf", with_other_values(file, [log]))
         write(f"{self.folder}/shipped-nginx.conf", self.wrapper(f"{self.folder}/shipped.conf"))
-        values = [
-            log,
-            ("listen 443 ssl http2;", f"listen 127.0.0.1:{self.port} ssl http2;", 1),
-            ("listen [::]:443 ssl http2;", "", 1),
-            ("server 127.0.0.1:8080 max_fails", f"server 127.0.0.1:{upstream} max_fails", 1),
-            ("client_header_timeout 10s;", f"client_header_timeout {BOUND}s;", 1),
-            ("client_body_timeout 10s;", f"client_body_timeout {BOUND}s;", 1),
-            ("keepalive_timeout 60s;", f"keepalive_timeout {BOUND}s;", 1),
-            ("proxy_read_timeout 20s;", f"proxy_read_timeout {BOUND}s;", 1),
-            ("limit_conn partner_api_neighbours 64;", f"limit_conn partner_api_neighbours {CAP};", 1),
-        ]
-        write(f"{self.folder}/site.conf", with_other_values(NGINX, values))
+        write(f"{self.folder}/site.conf", with_other_values(file, [log, *values]))
         write(f"{self.folder}/nginx.conf", self.wrapper(f"{self.folder}/site.conf"))
         self.arguments = [
             program("nginx"),
@@ -174,6 +184,26 @@ class Nginx(Proxy):
     def access_log(self):
         with open(f"{self.folder}/access.log", encoding="utf-8") as log:
             return log.read().splitlines()
+
+
+class NginxForInspectors(Nginx):
+    """nginx in front of the internal listener."""
+
+    name = kept_in = "inspectors"
+    host = "inspectors.example.org"
+    # The network that the page is for, and an address of another one.
+    ALLOWED, OUTSIDE = "127.0.0.0/16", "127.9.0.1"
+
+    def values(self, upstream, internal):
+        return (
+            NGINX_FOR_INSPECTORS,
+            "/var/log/nginx/inspectors.log",
+            [
+                ("listen 443 ssl http2;", f"listen 127.0.0.1:{self.port} ssl http2;", 1),
+                ("server 127.0.0.1:9464 max_fails", f"server 127.0.0.1:{internal} max_fails", 1),
+                ("allow 10.0.0.0/8;", f"allow {self.ALLOWED};", 1),
+            ],
+        )
 
 
 class Haproxy(Proxy):

@@ -120,6 +120,10 @@ class Service:
         self.operate("allowlist", "mode", keys[1].key_id, "enforce")
         return keys
 
+    def inspector(self):
+        """The token of an inspector of the branch."""
+        return self.operate("inspector", "create", "I\u015f\u0131k Usta", "--branch", "E1")["result"]["token"]
+
     def learns(self, keys):
         """Returns when it knows the keys, and the allowlist."""
         target = f"{ROOT}/health".encode()

@@ -31,6 +31,12 @@ class Door:
     port: int
     tls: ssl.SSLContext | None = None
     certificate: str = ""
+    host: str = HOST
+
+    @property
+    def authority(self):
+        """What a browser puts into `Host` and `Origin`, with the port."""
+        return f"{self.host}:{self.port}"
 
     def connect(self, source="127.0.0.1", timeout=20.0, protocols=("http/1.1",), handshake=True):
         """A connection from an address of loopback."""
@@ -39,7 +45,7 @@ class Door:
             return connection
         context = ssl.create_default_context(cafile=self.certificate)
         context.set_alpn_protocols(list(protocols))
-        return context.wrap_socket(connection, server_hostname=HOST)
+        return context.wrap_socket(connection, server_hostname=self.host)
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,9 @@ class Key:
             return list(signer.signed_headers(method, b"/", body).items())
 
 
-def head_of(method, target, headers):
+def head_of(method, target, headers, host=HOST):
     """A request's head, as bytes."""
-    lines = [b"%s %s HTTP/1.1" % (method.encode(), target), b"Host: " + HOST.encode()]
+    lines = [b"%s %s HTTP/1.1" % (method.encode(), target), b"Host: " + host.encode()]
     lines += [f"{name}: {value}".encode() for name, value in headers]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
@@ -113,7 +119,7 @@ def answer_on(connection, method):
     return Answer(response.status, response.headers, response.read())
 
 
-def ask(door, method, target, headers=(), body=b"", chunks=None, source="127.0.0.1"):
+def ask(door, method, target, headers=(), body=b"", chunks=None, source="127.0.0.1", host=HOST):
     """One request on a connection of its own. `chunks`: the body goes in chunks of these sizes."""
     headers = [*headers, ("Connection", "close")]
     if chunks:
@@ -128,7 +134,7 @@ def ask(door, method, target, headers=(), body=b"", chunks=None, source="127.0.0
             headers.append(("Content-Length", str(len(body))))
     with door.connect(source) as connection:
         try:
-            connection.sendall(head_of(method, target, headers) + sent)
+            connection.sendall(head_of(method, target, headers, host) + sent)
         except OSError:
             pass  # An early answer: it is there all the same.
         return answer_on(connection, method)
