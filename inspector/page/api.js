@@ -34,9 +34,9 @@ let signedOut = () => {};
 /** Calls `listener` whenever an answer says that nobody is signed in. */
 export function onSignedOut(listener) { signedOut = listener; }
 
-async function send(method, path, { body, signal } = {}) {
+async function send(method, path, { body, signal, isByHand = method !== "GET" } = {}) {
   const headers = {};
-  if (csrfToken && method !== "GET") headers["X-CSRF-Token"] = csrfToken;
+  if (csrfToken && isByHand) headers["X-CSRF-Token"] = csrfToken;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
@@ -99,6 +99,11 @@ const of = (id) => `/reports/${encodeURIComponent(id)}`;
 
 export const api = {
   session: async () => begun(await call("GET", "/session")),
+  /** Keeps the session alive, for somebody is there; one that was begun anew in another tab from the next time on. */
+  async stay() {
+    const { data } = await call("GET", "/session", { isByHand: true });
+    if (identity(data) === who) csrfToken = data.csrf_token;
+  },
   signIn: async (token) => begun(await send("POST", "/session", { body: { token } })),
   async signOut() {
     await call("DELETE", "/session");

@@ -9,6 +9,7 @@ import { language, speak, t } from "./i18n.js";
 import { listPage, readList } from "./list.js";
 import { beginOpening, forgetOpening, openPage } from "./open.js";
 import { forgetPhotos, isAnyPhotoUnsent } from "./photos.js";
+import { arrived, isLeft, onTouch } from "./presence.js";
 import { moveDialog, readReport, reportPage } from "./report.js";
 import { signInAgain, signInPage } from "./sign-in.js";
 import { changed, clearNotices, putAway, shownBy, state, tell } from "./state.js";
@@ -16,8 +17,6 @@ import { button, dialog, failure, focusSoon, icon, note } from "./ui.js";
 
 /** How often what is shown is read anew though nothing was told of it, in milliseconds: not all old reports are watched. */
 const ANYWAY = 60_000;
-/** How long nobody may touch the page, in milliseconds; the session's own time without a request (INS-4). */
-const LEFT = 30 * 60_000;
 /** How often a published report is read until its PDF is drawn, in milliseconds: nothing tells of that. */
 const DRAWING = 3_000;
 /** How often what is told in words, such as "5 minutes ago", is told anew, in milliseconds. */
@@ -44,7 +43,7 @@ function signedIn(session) {
   const before = state.session;
   if (before && identity(before) !== identity(session)) forget();
   claimDrafts(identity(session));
-  touched = Date.now();
+  arrived();
   Object.assign(state, { session, signIn: null, failed: null });
   state.list.branch = session.branches.some(({ id }) => id === state.list.branch) ? state.list.branch : "";
   stream?.stop();
@@ -118,11 +117,10 @@ function follow() {
 }
 
 let hasRead = false;
-let touched = Date.now();
 
-/** Signs out where nobody has touched the page for long: what it reads by itself would keep the session alive. What was typed stays. */
+/** Signs out where nobody has touched the page for long, and does not wait until the service does. What was typed stays. */
 async function endIfLeft() {
-  if (!state.session || state.signIn || Date.now() - touched < LEFT) return;
+  if (!state.session || state.signIn || !isLeft()) return;
   await flush(state.report?.id ?? "").catch(() => {});
   await api.signOut().catch(() => {});
   ended();
@@ -223,6 +221,6 @@ setInterval(changed, TICK);
 setInterval(() => { if (!document.hidden && state.connection === "open") read(); }, ANYWAY);
 setInterval(() => { if (isBeingDrawn()) read(); }, DRAWING);
 setInterval(endIfLeft, TICK);
-for (const touch of ["pointerdown", "keydown", "wheel", "touchstart"]) window.addEventListener(touch, () => { touched = Date.now(); }, { passive: true });
+onTouch(() => { if (state.session && !state.signIn) api.stay().catch(() => {}); });
 follow();
 begin();

@@ -292,6 +292,40 @@ test("a page that nobody touches for half an hour signs out, and keeps what was 
   await close();
 });
 
+test("what the page reads by itself keeps no session alive, and whoever touches one tab keeps the other", async () => {
+  const report = reports.at(-1);
+  const { page, close } = await openPage(browser);
+  const kept = [];
+  page.context().on("request", (request) => { if (request.method() === "GET" && request.headers()["x-csrf-token"]) kept.push(new URL(request.url()).pathname); });
+  await page.context().clock.install();
+  await page.goto(url);
+  await page.locator("#token").fill(inspector.token);
+  await page.keyboard.press("Enter");
+  await page.locator("main.list").waitFor();
+  const tab = await page.context().newPage();
+  await tab.goto(`${url}#/reports/${report.id}`);
+  await tab.locator(".connection.open").waitFor();
+  kept.splice(0);
+  // What is shown is read anew meanwhile.
+  const read = tab.waitForResponse(`**/reports/${report.id}`);
+  await page.context().clock.fastForward("20:00");
+  await read;
+  assert.deepEqual(kept, []);
+  const told = tab.waitForResponse("**/inspector/v1/session");
+  await tab.locator("h1").click();
+  await told;
+  assert.deepEqual(kept, ["/inspector/v1/session"]);
+  // It is told once a minute at most.
+  await tab.locator("h1").click();
+  await page.context().clock.fastForward("20:00");
+  assert.deepEqual(kept, ["/inspector/v1/session"]);
+  assert.equal((await page.request.get(new URL("v1/session", url).href)).status(), 200);
+  for (const one of [page, tab]) assert.equal(await one.locator("dialog").count(), 0);
+  await page.context().clock.fastForward("11:00");
+  for (const one of [page, tab]) await one.locator("dialog #token").waitFor();
+  await close();
+});
+
 test("what was typed as one inspector is never sent as another, from a second tab or after a reload", async () => {
   const report = reports.pop();
   const { page, close } = await visitReport(report);

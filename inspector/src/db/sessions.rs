@@ -15,7 +15,7 @@ INSERT INTO inspector_sessions (cookie_hash, inspector_id, organization_id)
 SELECT $2, id, organization_id FROM inspector";
 
     /// The session of a cookie's digest, while it is good: a row for each active branch, one with a null branch without any.
-    /// A request keeps it alive, to the minute.
+    /// Kept alive where `$2`, to the half minute.
     FIND = "\
 WITH session AS (
     SELECT s.cookie_hash, s.inspector_id, s.organization_id, i.name, s.created_at + interval '12 hours' AS ends_at
@@ -24,7 +24,7 @@ WITH session AS (
       AND s.seen_at > now() - interval '30 minutes'
 ), touched AS (
     UPDATE inspector_sessions t SET seen_at = now() FROM session
-    WHERE t.cookie_hash = session.cookie_hash AND t.seen_at < now() - interval '1 minute'
+    WHERE $2 AND t.cookie_hash = session.cookie_hash AND t.seen_at < now() - interval '30 seconds'
 )
 SELECT session.inspector_id, session.organization_id, session.name, session.ends_at, b.id AS branch_id, b.code AS branch_code,
        b.name AS branch_name
@@ -88,12 +88,12 @@ pub async fn begin(client: &Connection, token_digest: &[u8; 32], cookie_digest: 
     Ok(begun == 1)
 }
 
-/// The session of a cookie, if it is good; asking keeps it alive.
+/// The session of a cookie, if it is good; with `keep` it is kept alive.
 ///
 /// # Errors
 /// What the database says.
-pub async fn find(client: &Connection, cookie_digest: &[u8; 32]) -> Result<Option<Session>, DbError> {
-    let rows = client.query(FIND, &[&cookie_digest.as_slice()]).await?;
+pub async fn find(client: &Connection, cookie_digest: &[u8; 32], keep: bool) -> Result<Option<Session>, DbError> {
+    let rows = client.query(FIND, &[&cookie_digest.as_slice(), &keep]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let branches: Result<Vec<Option<Branch>>, DbError> = rows.iter().map(branch).collect();
     Ok(Some(Session {

@@ -220,16 +220,16 @@ pub(super) async fn admit(
         return Ok(None);
     }
     let cookie = Cookie::of(headers).ok_or_else(ApiError::signed_out)?;
+    let sent = single(headers, CSRF_HEADER).unwrap_or_default();
+    let is_own = bool::from(sent.as_bytes().ct_eq(cookie.csrf_token().as_bytes()));
     let client = context.connections().take(Deadline::begin()).await?;
-    let session = sessions::find(&client, &cookie.digest()).await?;
+    // What a page reads by itself has no such token, and keeps no session alive (INS-4).
+    let session = sessions::find(&client, &cookie.digest(), is_own).await?;
     let inspector = Inspector::of(session.ok_or_else(ApiError::signed_out)?, cookie);
-    if asks_for("CsrfToken") {
-        let sent = single(headers, CSRF_HEADER).unwrap_or_default();
-        if !bool::from(sent.as_bytes().ct_eq(inspector.csrf_token().as_bytes())) {
-            return Err(forged(
-                "X-CSRF-Token is missing or is not this session's; read the session again, and send its csrf_token",
-            ));
-        }
+    if asks_for("CsrfToken") && !is_own {
+        return Err(forged(
+            "X-CSRF-Token is missing or is not this session's; read the session again, and send its csrf_token",
+        ));
     }
     Ok(Some(inspector))
 }

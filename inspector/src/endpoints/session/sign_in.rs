@@ -39,7 +39,7 @@ pub async fn handle(context: &Context, caller: &Caller, body: SignIn) -> Result<
         ));
     }
     attempts::take_back(&client, caller.address()).await?;
-    let session = sessions::find(&client, &cookie.digest()).await?;
+    let session = sessions::find(&client, &cookie.digest(), false).await?;
     let inspector = Inspector::of(session.ok_or_else(ApiError::signed_out)?, cookie);
     let seconds = (inspector.ends_at() - Utc::now()).num_seconds();
     Ok(SignInResponse::Ok {

@@ -1,6 +1,7 @@
 //! `get_session`
 
-use partner_api_tests::{AYSE, MEHMET, Service};
+use partner_api_tests::fixture::inspections::DRAFT;
+use partner_api_tests::{AYSE, MEHMET, Request, Service};
 
 /// INS-1
 #[tokio::test]
@@ -35,18 +36,32 @@ async fn a_session_ends_by_age_by_rest_and_with_its_token() {
 
 /// INS-4
 #[tokio::test]
-async fn a_request_keeps_a_session_alive() {
+async fn what_carries_the_sessions_token_keeps_it_alive_and_what_a_page_reads_by_itself_does_not() {
     let service = Service::start().await;
     let desk = service.desk(&AYSE).await;
-    let rested = "UPDATE inspector_sessions SET seen_at = now() - interval '29 minutes'";
-    service.db.batch_execute(rested).await.unwrap();
-    desk.get(&service, "/inspector/v1/session").await.assert_status(200);
-    assert_eq!(
-        service
+    let report = format!("/inspector/v1/reports/{DRAFT}");
+    let get = |target: &str| Request::get(target).header("cookie", &desk.cookie);
+    let forged = Request::post(&format!("{report}/status"), "{}").with_method("PUT");
+    let requests = [
+        (false, get("/inspector/v1/session")),
+        (false, get("/inspector/v1/reports")),
+        (false, get(&report)),
+        (false, forged.header("cookie", &desk.cookie)),
+        (false, get("/inspector/v1/session").header("x-csrf-token", "x")),
+        (true, desk.sends(Request::get("/inspector/v1/session"))),
+        // Also one that is refused: somebody has done it.
+        (true, desk.sends(Request::post(&report, "{}").with_method("PATCH"))),
+    ];
+    for (keeps, request) in requests {
+        let rested = "UPDATE inspector_sessions SET seen_at = now() - interval '29 minutes'";
+        service.db.batch_execute(rested).await.unwrap();
+        let answer = service.send(request).await;
+        assert_ne!(answer.status, 401);
+        let kept = service
             .count("inspector_sessions WHERE seen_at > now() - interval '1 minute'")
-            .await,
-        1
-    );
+            .await;
+        assert_eq!(kept, i64::from(keeps), "{} {}", answer.method, answer.target);
+    }
 }
 
 /// INS-4
@@ -59,12 +74,12 @@ async fn what_is_no_cookie_of_a_session_signs_nobody_in() {
     let longer = format!("{}0", desk.cookie);
     let upper = desk.cookie.to_uppercase();
     for cookie in ["", "inspector_session=", "inspector_session=1", &both, &longer, &upper] {
-        let request = partner_api_tests::Request::get("/inspector/v1/session").header("cookie", cookie);
+        let request = Request::get("/inspector/v1/session").header("cookie", cookie);
         service.send(request).await.assert_refused(401, "signed_out");
     }
     // Among others of the same host.
     let among = format!("a=b; {}; c=d", desk.cookie);
-    let request = partner_api_tests::Request::get("/inspector/v1/session").header("cookie", &among);
+    let request = Request::get("/inspector/v1/session").header("cookie", &among);
     service.send(request).await.assert_status(200);
 }
 
@@ -75,13 +90,8 @@ async fn a_session_that_ends_while_a_body_is_under_way_writes_nothing() {
     let desk = service.desk(&AYSE).await;
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
     let body = r#"{"answers":[{"point_code":"FRONT_HOOD","status_code":"GOOD"}]}"#;
-    let target = format!(
-        "/inspector/v1/reports/{}/forms/BODY",
-        partner_api_tests::fixture::inspections::DRAFT
-    );
-    let request = partner_api_tests::Request::post(&target, body)
-        .with_method("PUT")
-        .held_until(&release);
+    let target = format!("/inspector/v1/reports/{DRAFT}/forms/BODY");
+    let request = Request::post(&target, body).with_method("PUT").held_until(&release);
     let answer = service.send(desk.sends(request));
     let revoked = async {
         // Its head has been looked at by then.
