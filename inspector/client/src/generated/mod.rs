@@ -5563,7 +5563,8 @@ const _: () = {
 impl Client {
     /**Who is signed in
 
-Tells who is signed in, for which branches, and the token against forged requests that every write carries.
+Tells who is signed in, for which branches, and the token against forged requests that every write carries. A page sends it
+here, too, when somebody touches it: that keeps the session alive, and what it reads by itself does not.
 
 
 Sends a `GET` request to `/inspector/v1/session`
@@ -5579,8 +5580,9 @@ let response = client.get_session()
     /**Sign in with a token
 
 Exchanges an inspector's token, which an operator issued (`partner-api inspector create`), for a session: a cookie
-that scripts cannot read (`HttpOnly`, `SameSite=Strict`), good for 12 hours and for 30 minutes without a request. After ten
-attempts of one address that failed within a quarter of an hour, further ones are 429 until it is over.
+that scripts cannot read (`HttpOnly`, `SameSite=Strict`), good for 12 hours and for 30 minutes without a request that carries
+the session's token against forged ones. After ten attempts of one address that failed within a quarter of an hour, further
+ones are 429 until it is over.
 
 
 Sends a `POST` request to `/inspector/v1/session`
