@@ -34,14 +34,15 @@ function row(report, form, point, isLocked) {
   const typed = readNumber(draft.number);
   const follows = judged(typed, point.bounds);
   const shown = draft.status || follows || (draft.number === "" ? point.status_code : null);
-  const hasNumber = point.unit || (point.numeric_value !== null && point.numeric_value !== undefined);
+  const isMeasured = point.unit || hasNumber(point);
+  const isOurs = !isComputed(report, form, point, draft);
   const type = (change) => typePoint(report.id, form, point, change);
   return h("li", { key: point.code, class: `point ${draft.fault ? "faulty" : ""}` },
     h("div", { class: "point-name" }, h("span", { id: `${id}-name` }, point.name), status(shown)),
     isLocked ? read(point) : h("div", { class: "inputs" },
-      hasNumber && h("div", { class: "number" },
+      isMeasured && h("div", { class: "number" },
         h("input", {
-          value: draft.number.replace(".", decimal()), inputmode: "decimal", maxlength: 24, autocomplete: "off", id: `${id}-number`,
+          value: draft.number.replace(".", decimal()), inputmode: "decimal", maxlength: 24, autocomplete: "off", id: `${id}-number`, readOnly: !isOurs,
           "aria-labelledby": `${id}-name ${id}-unit`, "aria-invalid": ["number", "emptied"].includes(draft.fault) ? "true" : null, "aria-describedby": `${id}-state`,
           oninput: (event) => type({ number: event.target.value.replace(",", ".") }),
         }),
@@ -54,8 +55,16 @@ function row(report, form, point, isLocked) {
         class: "note-of", value: draft.note, maxlength: 1000, autocomplete: "off", placeholder: t("form.note"), "aria-label": t("form.noteOf", { point: point.name }), "aria-describedby": `${id}-state`,
         oninput: (event) => type({ note: event.target.value }),
       })),
-    h("p", { class: "state", id: `${id}-state`, "aria-live": "off" }, stateOf(report.id, form, point, draft)));
+    h("p", { class: "state", id: `${id}-state`, "aria-live": "off" }, isOurs || savedAt(report.id, `${form.template_code}/${point.code}`) ? stateOf(report.id, form, point, draft) : t("form.computed")));
 }
+
+/** Whether a number is the service's own (INS-12): of a measured power, where the registered one is known. */
+function isComputed(report, form, point, draft) {
+  if (!form.is_test_line || point.code !== "DYNO_RATIO" || draft.state || !report.vehicle.factory_power_hp) return false;
+  return hasNumber(point) && hasNumber(form.points.find(({ code }) => code === "DYNO_MEASURED_HP"));
+}
+
+const hasNumber = (point) => point?.numeric_value !== null && point?.numeric_value !== undefined;
 
 const decimal = () => number(0.5).replace(/\d/g, "");
 
@@ -73,8 +82,7 @@ function choices(form, point, draft) {
 }
 
 function read(point) {
-  const has = point.numeric_value !== null && point.numeric_value !== undefined;
-  return h("div", { class: "read" }, has && h("b", null, `${number(point.numeric_value)} ${unit(point.unit)}`), point.note && h("span", null, point.note));
+  return h("div", { class: "read" }, hasNumber(point) && h("b", null, `${number(point.numeric_value)} ${unit(point.unit)}`), point.note && h("span", null, point.note));
 }
 
 /** What became of what was typed, and who wrote what is there. */

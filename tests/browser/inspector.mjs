@@ -136,7 +136,9 @@ test("what waits is one click away, and is in the form at once", async () => {
   await apply(page).click();
   await banner(page).waitFor({ state: "detached" });
   assert.equal(await numberOf(page, "BRAKE_FRONT_LEFT").inputValue(), "2,85");
-  // The ratio is the service's own.
+  // The ratio is the service's own, and nobody types another one.
+  assert.equal(await numberOf(page, "DYNO_RATIO").getAttribute("readonly"), "");
+  assert.equal(await numberOf(page, "DYNO_MEASURED_HP").getAttribute("readonly"), null);
   assert.match(await numberOf(page, "DYNO_RATIO").inputValue(), /^\d+(,\d+)?$/);
   assert.match(await page.locator(".picture .pair", { hasText: "Fren" }).first().innerText(), /2,85 kN[\s\S]*sağ %61 zayıf[\s\S]*1,12 kN/);
   await told(page, /Ölçüm uygulandı: 7 değer/);

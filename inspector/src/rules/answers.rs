@@ -1,4 +1,4 @@
-//! What becomes of answers that an inspector writes (INS-7): their statuses, and the ratio that follows from a power.
+//! What becomes of answers that an inspector writes (INS-7): their statuses, and the ratio that follows from a power (INS-12).
 
 use codegen_runtime::fault::{Fault, Faults, Path};
 use partner_api::rules::dyno;
@@ -75,7 +75,7 @@ impl Template {
         let mut faults = Vec::new();
         let mut judged = Vec::new();
         for (index, answer) in answers.iter().enumerate() {
-            match self.one(index, answer, &answers[..index]) {
+            match self.one(index, answer, answers) {
                 Ok(one) => judged.push(one),
                 Err(fault) => faults.push(fault),
             }
@@ -83,11 +83,13 @@ impl Template {
         if let Some(faults) = Faults::of(faults) {
             return Err(faults);
         }
-        judged.extend(self.ratio(answers));
+        if !answers.iter().any(|answer| answer.point_code == dyno::RATIO) {
+            judged.extend(self.ratio_alone(answers));
+        }
         Ok(judged)
     }
 
-    fn one<'a>(&self, index: usize, answer: &'a ToWrite, earlier: &[ToWrite]) -> Result<Judged<'a>, Fault> {
+    fn one<'a>(&self, index: usize, answer: &'a ToWrite, all: &[ToWrite]) -> Result<Judged<'a>, Fault> {
         let place = Path::default().member("answers").item(index);
         let fault = |member: &str, message: String| Fault::in_body(&place.member(member), message);
         let code = &answer.point_code;
@@ -97,7 +99,7 @@ impl Template {
                 format!("the template has no point {code}; see the report's forms"),
             )
         })?;
-        if earlier.iter().any(|other| other.point_code == *code) {
+        if all[..index].iter().any(|other| other.point_code == *code) {
             return Err(fault("point_code", format!("{code} is there twice; send it once")));
         }
         if let (true, Some(number)) = (self.is_test_line, answer.number)
@@ -108,11 +110,17 @@ impl Template {
                 format!("{number} is outside of what is possible at {code}; see its unit"),
             ));
         }
-        let number = answer.number.or(point.number);
+        let written = match self.is_test_line && code == dyno::RATIO {
+            true => self
+                .ratio(point, answer.number, all)
+                .map_err(|(member, message)| fault(member, message))?,
+            false => answer.number,
+        };
+        let number = written.or(point.number);
         let given = number.and_then(|number| threshold::status(number, point.bounds.as_ref()));
         let word = match (given.map(Word::from), answer.status) {
             // A note alone, or nothing at all.
-            (_, None) if answer.number.is_none() && point.is_answered => None,
+            (_, None) if written.is_none() && point.is_answered => None,
             (Some(given), Some(sent)) if given != sent => {
                 let message = format!(
                     "the organization's thresholds give this number {}; leave the status out",
@@ -130,23 +138,57 @@ impl Template {
         Ok(Judged {
             point: point.id,
             word,
-            number: answer.number,
+            number: written,
             note: answer.note.as_deref(),
         })
     }
 
-    /// `DYNO_RATIO` of a measured power that is typed in (MEA-9), unless it is typed in as well.
-    fn ratio<'a>(&self, answers: &'a [ToWrite]) -> Option<Judged<'a>> {
-        if !self.is_test_line || answers.iter().any(|answer| answer.point_code == dyno::RATIO) {
-            return None;
+    /// What `DYNO_RATIO` is, by the measured power that is typed in, else by the one that is there (MEA-9).
+    fn computed(&self, answers: &[ToWrite]) -> Option<Decimal> {
+        let measured = typed_power(answers).or_else(|| self.point(dyno::MEASURED_HP)?.number)?;
+        dyno::ratio(measured, self.factory_power_hp?)
+    }
+
+    /// The number that an answer of `DYNO_RATIO` writes, where `sent` is typed in or none (INS-12); else which of its members is
+    /// wrong, and why.
+    fn ratio(
+        &self,
+        point: &TemplatePoint,
+        sent: Option<Decimal>,
+        all: &[ToWrite],
+    ) -> Result<Option<Decimal>, (&'static str, String)> {
+        let computed = self.computed(all);
+        match (sent, computed) {
+            (Some(sent), Some(ratio)) if sent != ratio => {
+                let message = format!(
+                    "is computed: {ratio} by the measured power and the vehicle's registered one; leave it out"
+                );
+                Err(("numeric_value", message))
+            }
+            (Some(sent), _) => Ok(Some(sent)),
+            (None, _) if typed_power(all).is_none() => Ok(None),
+            // What else is said of a ratio is said of the new one.
+            (None, _) => match computed.filter(|ratio| point.judges(*ratio).is_some()) {
+                Some(ratio) => Ok(Some(ratio)),
+                None => {
+                    let message = format!(
+                        "the measured power that is sent gives no ratio; leave {} out",
+                        point.code
+                    );
+                    Err(("point_code", message))
+                }
+            },
         }
-        let measured = answers.iter().find(|answer| answer.point_code == dyno::MEASURED_HP)?;
-        let point = self.point(dyno::RATIO)?;
-        let ratio = dyno::ratio(measured.number?, self.factory_power_hp?)?;
-        let status = threshold::status(ratio, point.bounds.as_ref())?;
-        plausible::is_plausible(dyno::RATIO, ratio, point.narrowed).then_some(Judged {
+    }
+
+    /// `DYNO_RATIO` of a measured power that is typed in, of which itself nothing is said.
+    fn ratio_alone<'a>(&self, answers: &'a [ToWrite]) -> Option<Judged<'a>> {
+        let point = self.point(dyno::RATIO).filter(|_| self.is_test_line)?;
+        typed_power(answers)?;
+        let ratio = self.computed(answers)?;
+        Some(Judged {
             point: point.id,
-            word: Some(status.into()),
+            word: Some(point.judges(ratio)?),
             number: Some(ratio),
             note: None,
         })
@@ -158,8 +200,23 @@ impl Template {
         let ratio = self
             .point(dyno::RATIO)
             .filter(|point| self.is_test_line && point.is_answered)?;
-        let is_power_new = |answer: &ToWrite| answer.point_code == dyno::MEASURED_HP && answer.number.is_some();
         let is_written = written.iter().any(|answer| answer.point == ratio.id);
-        (answers.iter().any(is_power_new) && !is_written).then_some(ratio.id)
+        (typed_power(answers).is_some() && !is_written).then_some(ratio.id)
     }
+}
+
+impl TemplatePoint {
+    /// The status of a number that was computed; `None` where it cannot be, or has none.
+    fn judges(&self, number: Decimal) -> Option<Word> {
+        let status = threshold::status(number, self.bounds.as_ref())?;
+        plausible::is_plausible(&self.code, number, self.narrowed).then(|| status.into())
+    }
+}
+
+/// The measured power, in HP, if one is typed in.
+fn typed_power(answers: &[ToWrite]) -> Option<Decimal> {
+    answers
+        .iter()
+        .find(|answer| answer.point_code == dyno::MEASURED_HP)?
+        .number
 }

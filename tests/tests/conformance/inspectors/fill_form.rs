@@ -202,6 +202,53 @@ async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
     );
 }
 
+/// INS-12
+#[tokio::test]
+async fn a_ratio_that_is_typed_in_is_the_one_that_follows_from_the_power_or_is_refused() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let target = target(inspections::DRAFT, "TEST_LINE");
+    let fill = async |answers: Value| {
+        let body = json!({ "answers": answers });
+        desk.write(&service, "PUT", &target, body).await
+    };
+    let power = |value: f64| json!({ "point_code": "DYNO_MEASURED_HP", "numeric_value": value });
+    let ratio = |value: f64| json!({ "point_code": "DYNO_RATIO", "numeric_value": value });
+    let note = || json!({ "point_code": "DYNO_RATIO", "note": "İki kez ölçüldü." });
+
+    fill(json!([power(153.0), ratio(95.0)]))
+        .await
+        .assert_refused(400, "invalid_request")
+        .snapshot("a_ratio_that_contradicts_the_power_is_refused");
+    let is_there = "inspection_form_answers WHERE written_by = 'Ayşe Demir'";
+    assert_eq!(service.count(is_there).await, 0);
+    // The same said twice is none.
+    let agrees = fill(json!([ratio(90.0), power(153.0)])).await;
+    assert_eq!(point(agrees.assert_status(200), "DYNO_RATIO")["numeric_value"], 90.0);
+    // Beside the power that is there.
+    fill(json!([ratio(91.0)])).await.assert_refused(400, "invalid_request");
+    // A note on it is one on the new ratio.
+    let noted = fill(json!([note(), power(136.0)])).await;
+    let noted = point(noted.assert_status(200), "DYNO_RATIO");
+    assert_eq!(
+        [&noted["numeric_value"], &noted["status_code"]],
+        [&json!(80.0), &json!("BORDERLINE")]
+    );
+    assert_eq!(noted["note"], "İki kez ölçüldü.");
+
+    let away = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
+    service.db.batch_execute(away).await.unwrap();
+    fill(json!([note(), power(140.0)]))
+        .await
+        .assert_refused(400, "invalid_request");
+    // Nobody knows better than the inspector where it cannot be computed.
+    let unknown = "UPDATE vehicles SET factory_power_hp = NULL";
+    service.db.batch_execute(unknown).await.unwrap();
+    let typed = json!({ "point_code": "DYNO_RATIO", "numeric_value": 77, "status_code": "BORDERLINE" });
+    let said = fill(json!([typed, power(140.0)])).await;
+    assert_eq!(point(said.assert_status(200), "DYNO_RATIO")["numeric_value"], 77.0);
+}
+
 #[tokio::test]
 async fn a_text_that_the_database_cannot_hold_is_refused() {
     let service = Service::start().await;
