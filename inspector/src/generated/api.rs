@@ -129,7 +129,8 @@ pub trait Api {
     ///
     /// Writes the answers that are sent, and leaves the form's other answers; what is left out of an answer stays as it was. An answer
     /// that replaces another one keeps it in the history. A point whose value a device wrote may be corrected: who wrote it then is
-    /// the inspector. A note alone leaves who wrote the value, and when.
+    /// the inspector. A note alone leaves who wrote the value, and when. `DYNO_RATIO` is computed of the measured power and the
+    /// registered one; where it is, another number is 400.
     #[endpoint{method = PUT,
     path = "/inspector/v1/reports/{id}/forms/{templateCode}",
     operation_id = "fill_form",

@@ -5720,7 +5720,8 @@ let response = client.update_report()
 
 Writes the answers that are sent, and leaves the form's other answers; what is left out of an answer stays as it was. An answer
 that replaces another one keeps it in the history. A point whose value a device wrote may be corrected: who wrote it then is
-the inspector. A note alone leaves who wrote the value, and when.
+the inspector. A note alone leaves who wrote the value, and when. `DYNO_RATIO` is computed of the measured power and the
+registered one; where it is, another number is 400.
 
 
 Sends a `PUT` request to `/inspector/v1/reports/{id}/forms/{templateCode}`
