@@ -1,20 +1,25 @@
 //! From a configuration to a running service.
 
-#[cfg(feature = "embedded-postgres")]
-use std::path::PathBuf;
+mod cluster;
+mod command;
+mod signals;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
 #[cfg(feature = "embedded-postgres")]
-use embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
+use embedded_postgres::EmbeddedPostgresError;
 use partner_api_signing::Environment;
 use thiserror::Error;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::config::{Config, Database, Switch};
+pub use self::command::CommandDatabase;
+pub use self::signals::StopSignals;
+
+use self::cluster::Cluster;
+use crate::config::{Config, Switch};
 use crate::db::connection::Connection;
-use crate::db::migrate::{self, MigrateError, migrate};
+use crate::db::migrate::{MigrateError, migrate};
 use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
 use crate::db::standby::Standbys;
 use crate::db::{DbError, report_settings};
@@ -27,23 +32,15 @@ use crate::server::{MakeElsewhere, MakePages, RunningServer, ServerParts, StartE
 /// Connections for admission and the keys.
 const ADMISSION_POOL: usize = 4;
 
-/// Connections for an operator's command, and how long it waits for one.
-const COMMAND_POOL: usize = 2;
-const COMMAND_WAIT: Duration = Duration::from_secs(10);
-
 /// How long a start waits for what it notes in the database.
 const SETTINGS_WAIT: Duration = Duration::from_secs(10);
-
-/// The private database's and its owner's name.
-#[cfg(feature = "embedded-postgres")]
-const APPLICATION: &str = "partner-api";
 
 /// Why the service does not run. Each message says what to do.
 #[derive(Debug, Error)]
 pub enum StartupError {
     /// The private database did not start.
     #[cfg(feature = "embedded-postgres")]
-    #[error("{0}{hint}", hint = choices(.0))]
+    #[error("{0}{hint}", hint = cluster::choices(.0))]
     EmbeddedPostgres(#[from] EmbeddedPostgresError),
     /// There is no database to use.
     #[cfg(not(feature = "embedded-postgres"))]
@@ -72,21 +69,6 @@ pub enum StartupError {
     /// Signals cannot be listened for.
     #[error("signals cannot be listened for: {0}")]
     Signals(std::io::Error),
-}
-
-/// Where the private cluster is.
-#[cfg(feature = "embedded-postgres")]
-fn private_folder(config: &Config) -> PathBuf {
-    config.data_dir.join("postgres")
-}
-
-/// The options with which a machine without PostgreSQL's programs will do.
-#[cfg(feature = "embedded-postgres")]
-fn choices(error: &EmbeddedPostgresError) -> &'static str {
-    match error {
-        EmbeddedPostgresError::NotInstalled { .. } => " (--postgres-bin), or a database of your own (--database-url)",
-        _ => "",
-    }
 }
 
 /// A database that is ready for use: migrated, with pools to it.
@@ -118,124 +100,6 @@ struct Prepared {
     log_pool: Pool,
     standbys: Option<Arc<Standbys>>,
     applied: Vec<String>,
-}
-
-/// The private cluster, where it is one.
-#[derive(Debug)]
-struct Cluster {
-    #[cfg(feature = "embedded-postgres")]
-    private: Option<EmbeddedPostgres>,
-}
-
-impl Cluster {
-    /// Starts it if there is no database URL. Returns how to connect to the database, too.
-    async fn of(config: &Config) -> Result<(Self, tokio_postgres::Config), StartupError> {
-        match &config.database {
-            Database::Url(url) => Ok((Self::elsewhere(), parse_url(url.expose())?)),
-            #[cfg(feature = "embedded-postgres")]
-            Database::Embedded { postgres_bin } => {
-                let options = Options {
-                    search: postgres_bin.clone().map(|folder| vec![folder]),
-                    ..Options::of(APPLICATION)
-                };
-                let private = EmbeddedPostgres::start(&private_folder(config), options).await?;
-                let target = private.config();
-                let private = Some(private);
-                Ok((Self { private }, target))
-            }
-            #[cfg(not(feature = "embedded-postgres"))]
-            Database::Embedded { .. } => Err(StartupError::NoDatabase),
-        }
-    }
-
-    /// None of this process.
-    fn elsewhere() -> Self {
-        Self {
-            #[cfg(feature = "embedded-postgres")]
-            private: None,
-        }
-    }
-
-    /// How to connect to the private cluster, if a process runs it.
-    #[cfg(feature = "embedded-postgres")]
-    fn running(config: &Config) -> Result<Option<tokio_postgres::Config>, StartupError> {
-        match &config.database {
-            Database::Url(_) => Ok(None),
-            Database::Embedded { .. } => Ok(EmbeddedPostgres::of_another_process(
-                &private_folder(config),
-                &Options::of(APPLICATION),
-            )?),
-        }
-    }
-
-    #[cfg(not(feature = "embedded-postgres"))]
-    #[allow(clippy::unnecessary_wraps, reason = "the signature with the feature")]
-    fn running(_: &Config) -> Result<Option<tokio_postgres::Config>, StartupError> {
-        Ok(None)
-    }
-
-    async fn stop(self) {
-        #[cfg(feature = "embedded-postgres")]
-        if let Some(private) = self.private {
-            private.stop().await;
-        }
-    }
-}
-
-/// A database for an operator's command: of the private cluster that runs already, or is started for the command's time.
-#[derive(Debug)]
-pub struct CommandDatabase {
-    cluster: Cluster,
-    /// How to connect to it.
-    pub target: tokio_postgres::Config,
-    /// Connections for the command.
-    pub pool: Pool,
-}
-
-impl CommandDatabase {
-    /// Opens it, if its schema is that of this program.
-    ///
-    /// # Errors
-    /// When there is no database, or its schema is older or newer.
-    pub async fn open(config: &Config) -> Result<Self, StartupError> {
-        let database = Self::open_as_it_is(config).await?;
-        match migrate::status(&database.target).await.and_then(migrate::current) {
-            Ok(()) => Ok(database),
-            Err(error) => {
-                database.close().await;
-                Err(StartupError::Schema(error))
-            }
-        }
-    }
-
-    /// Opens it, whatever its schema.
-    ///
-    /// # Errors
-    /// When there is no database.
-    pub async fn open_as_it_is(config: &Config) -> Result<Self, StartupError> {
-        let (cluster, target) = match Cluster::running(config)? {
-            Some(target) => (Cluster::elsewhere(), target),
-            None => Cluster::of(config).await?,
-        };
-        let settings = PoolSettings {
-            size: COMMAND_POOL,
-            wait: COMMAND_WAIT,
-            ..config.pool_settings()
-        };
-        match pool(target.clone(), &settings) {
-            Ok(pool) => Ok(Self { cluster, target, pool }),
-            Err(error) => {
-                cluster.stop().await;
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Closes the connections, and stops the private cluster if it was started for this.
-    pub async fn close(self) {
-        self.pool.close();
-        self.cluster.stop().await;
-    }
 }
 
 impl OpenDatabase {
@@ -378,60 +242,4 @@ pub async fn serve(
         tracing::info!(reason, "this replica renders no PDFs, and leaves them to others");
     }
     Ok(running)
-}
-
-/// The signals that ask the service to stop.
-pub struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-    /// Where a hangup is not to end the process.
-    hangup: Option<Signal>,
-}
-
-impl StopSignals {
-    /// Listens from now on, so that a signal during the start is not lost.
-    ///
-    /// # Errors
-    /// When the operating system does not let it.
-    pub fn listen() -> Result<Self, StartupError> {
-        Ok(StopSignals {
-            terminate: signal(SignalKind::terminate()).map_err(StartupError::Signals)?,
-            interrupt: signal(SignalKind::interrupt()).map_err(StartupError::Signals)?,
-            hangup: None,
-        })
-    }
-
-    /// The same, for a process that a hangup shall not end: it is what asks a service to read again what it can (OPS-9).
-    ///
-    /// # Errors
-    /// When the operating system does not let it.
-    pub fn listen_and_outlive_hangups() -> Result<Self, StartupError> {
-        let hangup = signal(SignalKind::hangup()).map_err(StartupError::Signals)?;
-        Ok(StopSignals {
-            hangup: Some(hangup),
-            ..Self::listen()?
-        })
-    }
-
-    /// Waits for SIGTERM or Ctrl-C.
-    pub async fn received(&mut self) {
-        let hangups = async {
-            match &mut self.hangup {
-                Some(hangup) => {
-                    while hangup.recv().await.is_some() {
-                        tracing::info!(
-                            "SIGHUP: the certificate's files are looked at, if there are any; nothing else is read again while the \
-                         service runs"
-                        );
-                    }
-                }
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            () = hangups => {}
-        }
-    }
 }
