@@ -1,11 +1,17 @@
 //! The small world of the template database: `fixture/world.sql`, and the partners' keys.
 
-use chrono::{DateTime, TimeDelta, Utc};
+mod keys;
+
 use partner_api::publishing::MIME_TYPE;
 use partner_api::rules::pdf_key;
 use partner_api::secrets::MasterKey;
 use partner_api::storage::Storage;
 use tokio_postgres::Client;
+
+pub use keys::{
+    ALLOWLISTED, ALPHA, ALPHA_ROTATED, BETA, DELTA, DISABLED, EXPIRED, GAMMA, KEYS, LIVE, REPORTED, REVOKED,
+    THREE_A_MINUTE, TestKey,
+};
 
 use crate::desk;
 
@@ -13,163 +19,6 @@ const WORLD: &str = include_str!("../fixture/world.sql");
 
 /// The master key of every test. It seals the secrets below and nothing else in the world.
 pub const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-
-/// An API key with its secret.
-#[derive(Clone, Copy, Debug)]
-pub struct TestKey {
-    /// The key id.
-    pub id: &'static str,
-    /// The secret.
-    pub secret: &'static str,
-    /// The partner it belongs to.
-    pub partner: &'static str,
-    /// What it may do beyond reading.
-    pub permissions: &'static [&'static str],
-    /// Requests a minute.
-    pub rate_limit: i32,
-    /// CIDR blocks; empty admits all.
-    pub allowlist: &'static [&'static str],
-    /// `enforce` or `report`.
-    pub allowlist_mode: &'static str,
-    /// Seconds from the making of the template to its expiry.
-    pub expires_in: Option<i64>,
-    /// Whether it is revoked.
-    pub revoked: bool,
-}
-
-const WRITE: &[&str] = &["test-line:write"];
-
-const fn key(id: &'static str, secret: &'static str, partner: &'static str) -> TestKey {
-    TestKey {
-        id,
-        secret,
-        partner,
-        permissions: &[],
-        rate_limit: 100_000,
-        allowlist: &[],
-        allowlist_mode: "enforce",
-        expires_in: None,
-        revoked: false,
-    }
-}
-
-/// Everything granted, with `test-line:write`; a limit that no test reaches.
-pub const ALPHA: TestKey = TestKey {
-    permissions: WRITE,
-    ..key(
-        "vip_test_ALPHAAAAAAAAAAAAAAAAAA",
-        "ALPHAALPHAALPHAALPHAALPHAALPHA22",
-        partners::ALPHA,
-    )
-};
-/// Two branches of the MASKED organisation, one of them closed; no permission.
-pub const BETA: TestKey = key(
-    "vip_test_BETAAAAAAAAAAAAAAAAAAA",
-    "BETABETABETABETABETABETABETABETA",
-    partners::BETA,
-);
-/// Nothing granted, with the permission.
-pub const GAMMA: TestKey = TestKey {
-    permissions: WRITE,
-    ..key(
-        "vip_test_GAMMAAAAAAAAAAAAAAAAAA",
-        "GAMMAGAMMAGAMMAGAMMAGAMMAGAMMA22",
-        partners::GAMMA,
-    )
-};
-/// The FULL organisation, with the permission and the default limit of 60.
-pub const DELTA: TestKey = TestKey {
-    permissions: WRITE,
-    rate_limit: 60,
-    ..key(
-        "vip_test_DELTAAAAAAAAAAAAAAAAAA",
-        "DELTADELTADELTADELTADELTADELTA22",
-        partners::DELTA,
-    )
-};
-/// Alpha's second key: what belongs to the partner, and not to the key, is shared with [`ALPHA`].
-pub const ALPHA_ROTATED: TestKey = TestKey {
-    permissions: WRITE,
-    ..key(
-        "vip_test_ALPHAROTATEDAAAAAAAAAA",
-        "ROTATEDROTATEDROTATEDROTATED2222",
-        partners::ALPHA,
-    )
-};
-/// Revoked.
-pub const REVOKED: TestKey = TestKey {
-    revoked: true,
-    ..key(
-        "vip_test_REVOKEDAAAAAAAAAAAAAAA",
-        "REVOKEDREVOKEDREVOKEDREVOKED2222",
-        partners::ALPHA,
-    )
-};
-/// Expired a minute before the template was made.
-pub const EXPIRED: TestKey = TestKey {
-    expires_in: Some(-60),
-    ..key(
-        "vip_test_EXPIREDAAAAAAAAAAAAAAA",
-        "EXPIREDEXPIREDEXPIREDEXPIRED2222",
-        partners::ALPHA,
-    )
-};
-/// Of a partner that is disabled.
-pub const DISABLED: TestKey = key(
-    "vip_test_EPSILONAAAAAAAAAAAAAAA",
-    "EPSILONEPSILONEPSILONEPSILON2222",
-    partners::EPSILON,
-);
-/// Of the other environment.
-pub const LIVE: TestKey = key(
-    "vip_live_ALPHAAAAAAAAAAAAAAAAAA",
-    "LIVELIVELIVELIVELIVELIVELIVELIVE",
-    partners::ALPHA,
-);
-/// Admits 192.0.2.0/24 and 127.0.0.7 alone.
-pub const ALLOWLISTED: TestKey = TestKey {
-    allowlist: &["192.0.2.0/24", "127.0.0.7/32"],
-    ..key(
-        "vip_test_ALLOWLISTEDAAAAAAAAAAA",
-        "ALLOWLISTEDALLOWLISTEDALLOWLIST2",
-        partners::ALPHA,
-    )
-};
-/// The same list, reported only.
-pub const REPORTED: TestKey = TestKey {
-    allowlist: &["192.0.2.0/24"],
-    allowlist_mode: "report",
-    ..key(
-        "vip_test_REPORTEDAAAAAAAAAAAAAA",
-        "REPORTEDREPORTEDREPORTEDREPORTED",
-        partners::ALPHA,
-    )
-};
-/// Three requests a minute.
-pub const THREE_A_MINUTE: TestKey = TestKey {
-    rate_limit: 3,
-    ..key(
-        "vip_test_THREEAMINUTEAAAAAAAAAA",
-        "THREEAMINUTETHREEAMINUTETHREEAMI",
-        partners::ALPHA,
-    )
-};
-
-/// Every key of the world.
-pub const KEYS: &[TestKey] = &[
-    ALPHA,
-    BETA,
-    GAMMA,
-    DELTA,
-    ALPHA_ROTATED,
-    REVOKED,
-    EXPIRED,
-    DISABLED,
-    LIVE,
-    ALLOWLISTED,
-    REPORTED,
-    THREE_A_MINUTE,
-];
 
 /// Ids of partners.
 pub mod partners {
@@ -397,42 +246,6 @@ pub async fn fill(client: &Client) {
     client.batch_execute(LIMITS_HOLD_FROM_NOW).await.unwrap();
     client.batch_execute(CHANGES).await.unwrap();
     name_pdfs(client).await;
-    let master_key = master_key();
-    // A key of each kind is more than a partner may have: the limit has tests of its own, over databases without this world.
-    client
-        .batch_execute("ALTER TABLE api_keys DISABLE TRIGGER at_most_two_active_keys")
-        .await
-        .unwrap();
-    for key in KEYS {
-        let (nonce, ciphertext) = master_key.seal(key.id, &key.secret.parse().unwrap()).unwrap();
-        let environment = if key.id.starts_with("vip_live_") {
-            "live"
-        } else {
-            "test"
-        };
-        let now: DateTime<Utc> = Utc::now();
-        let partner: uuid::Uuid = key.partner.parse().unwrap();
-        client
-            .execute(
-                "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext, scopes, \
-                 rate_limit, allowlist, allowlist_mode, expires_at, revoked_at) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-                &[
-                    &key.id,
-                    &partner,
-                    &environment,
-                    &nonce.as_slice(),
-                    &ciphertext,
-                    &key.permissions,
-                    &key.rate_limit,
-                    &key.allowlist,
-                    &key.allowlist_mode,
-                    &key.expires_in.map(|seconds| now + TimeDelta::seconds(seconds)),
-                    &key.revoked.then_some(now),
-                ],
-            )
-            .await
-            .unwrap();
-    }
+    keys::store(client).await;
     desk::make(client).await;
 }
