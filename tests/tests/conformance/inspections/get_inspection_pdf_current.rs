@@ -297,7 +297,6 @@ fn qr_codes(pdf: &[u8]) -> Vec<String> {
 #[tokio::test]
 async fn a_pdf_links_to_its_public_page_where_there_is_one() {
     let service = Service::start().await;
-    let client = Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap();
     let stored = service
         .rows(&format!(
             "SELECT public_slug AS slug FROM inspections WHERE id = '{PUBLISHED}'"
@@ -307,8 +306,10 @@ async fn a_pdf_links_to_its_public_page_where_there_is_one() {
     // The longest that the configuration takes.
     let long = format!("{:x<200}", "https://reports.example/{slug}?of=");
     for address in [Some("https://reports.example/{slug}"), Some(&long), None] {
+        let client = Connection::take(service.pool(), Duration::from_secs(20)).await.unwrap();
         assert!(report_settings::set_public_report_url(&client, address).await.unwrap());
         assert!(!report_settings::set_public_report_url(&client, address).await.unwrap());
+        drop(client);
         let text = rendered_anew(&service).await;
         let link = address.map(|address| address.replace("{slug}", slug));
         let is_printed = text.contains(&squeezed(link.as_deref().unwrap_or("reports.example")));
