@@ -21,13 +21,24 @@ SELECT (SELECT count(*) FROM photos WHERE inspection_id = $1) AS photos,
            SELECT FROM inspections i JOIN form_templates t ON t.organization_id = i.organization_id
            JOIN form_template_points p ON p.template_id = t.id WHERE i.id = $1 AND p.code = $2) AS has_point";
 
-    /// Adds a photo behind the others.
-    ADD = "\
-INSERT INTO photos (id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key, mime_type, size_bytes)
-SELECT $1, $2, coalesce((SELECT max(position) FROM photos WHERE inspection_id = $2), 0) + 1, $3, $4, $5, $6, $7, 'image/jpeg', $8";
+    /// Notes objects (`$1`) of the report `$2` before they are stored, so that a request that ends before the report names them
+    /// leaves none that nobody knows of: `publishing::Worker::delete_unnamed` finds them.
+    NOTE = "\
+INSERT INTO unnamed_pdfs (object_key, inspection_id, delete_at) SELECT key, $2, now() + interval '1 day' FROM unnest($1::text[]) AS key";
 
-    /// Whether any report has the photo `$1`.
-    IS_THERE = "SELECT EXISTS (SELECT FROM photos WHERE id = $1)";
+    /// Adds a photo behind the others, whose two objects have a name then, unless their deletion has begun.
+    ADD = "\
+WITH named AS (
+    DELETE FROM unnamed_pdfs WHERE object_key IN ($6, $7) AND NOT is_condemned RETURNING object_key
+)
+INSERT INTO photos (id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key, mime_type, size_bytes)
+SELECT $1, $2, coalesce((SELECT max(position) FROM photos WHERE inspection_id = $2), 0) + 1, $3, $4, $5, $6, $7, 'image/jpeg', $8
+WHERE (SELECT count(*) FROM named) = 2";
+
+    /// Begins the deletion of objects (`$1`) that have no name: none will come to have one. Waits for whoever gives them one.
+    CONDEMN = "\
+UPDATE unnamed_pdfs SET is_condemned = true, delete_at = now() + interval '10 minutes'
+WHERE object_key = ANY ($1::text[]) AND NOT is_condemned RETURNING object_key";
 
     /// The ids of the report's photos.
     IDS = "SELECT id FROM photos WHERE inspection_id = $1";
@@ -64,6 +75,8 @@ pub enum Unadded {
     TooMany,
     /// The organisation has no such point.
     NoPoint,
+    /// The request has taken so long that its objects are being deleted.
+    TooLate,
 }
 
 /// Adds a photo to a locked report.
@@ -95,17 +108,29 @@ pub async fn add(
         &photo.thumb_object_key,
         &photo.size_bytes,
     ];
-    execute(transaction, ADD, &parameters).await?;
+    if execute(transaction, ADD, &parameters).await? == 0 {
+        return Ok(Err(Unadded::TooLate));
+    }
     execute(transaction, CHANGED, &[&report.id]).await?;
     Ok(Ok(()))
 }
 
-/// Whether any report has a photo.
+/// Notes objects of a report that are about to be stored.
 ///
 /// # Errors
 /// What the database says.
-pub async fn is_there(client: &Connection, photo: Uuid) -> Result<bool, DbError> {
-    Ok(client.query_one(IS_THERE, &[&photo]).await?.try_get(0)?)
+pub async fn note(client: &Connection, report: Uuid, keys: &[String]) -> Result<(), DbError> {
+    client.execute(NOTE, &[&keys, &report]).await?;
+    Ok(())
+}
+
+/// Those of the objects that are now to be deleted, for no report names them or ever will.
+///
+/// # Errors
+/// What the database says.
+pub async fn condemn(client: &Connection, keys: &[String]) -> Result<Vec<String>, DbError> {
+    let rows = client.query(CONDEMN, &[&keys]).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Puts a locked report's photos into an order; false unless each is named, and no other.

@@ -112,11 +112,13 @@ ORDER BY i.id";
     /// The sweep has come so far.
     SWEPT_TO = "UPDATE report_sweep SET after_id = $2::uuid WHERE after_id = $1::uuid";
 
-    /// What a report does name, by whatever hand, is not to be deleted. For the others a crash in between only means another try.
+    /// What a report does name, as its PDF or as a photo, by whatever hand, is not to be deleted. For the others a crash in between only means another try.
     CONDEMN = "\
 WITH due AS (
     SELECT u.object_key, EXISTS (
-        SELECT FROM inspections i WHERE i.id = u.inspection_id AND i.pdf_object_key = u.object_key) AS is_named
+        SELECT FROM inspections i WHERE i.id = u.inspection_id AND i.pdf_object_key = u.object_key
+        UNION ALL
+        SELECT FROM photos p WHERE p.inspection_id = u.inspection_id AND u.object_key IN (p.object_key, p.thumb_object_key)) AS is_named
     FROM unnamed_pdfs u WHERE u.delete_at <= now() ORDER BY u.delete_at LIMIT 100 FOR UPDATE SKIP LOCKED
 ), spared AS (
     DELETE FROM unnamed_pdfs u USING due WHERE u.object_key = due.object_key AND due.is_named

@@ -92,7 +92,7 @@ async fn look_after(worker: Worker, stop: watch::Receiver<bool>) {
                 Err(error) => tracing::warn!(%error, "the sweep for stale PDFs waits for its next time"),
             }
             if let Err(error) = worker.delete_unnamed().await {
-                tracing::warn!(%error, "replaced PDFs are deleted later");
+                tracing::warn!(%error, "objects that no report names are deleted later");
             }
             sleep(SWEEP).await;
         };

@@ -238,7 +238,7 @@ impl Worker {
         for key in condemned {
             match within(STORE, self.storage.delete(&key)).await {
                 Ok(()) => renderings::deleted(&self.database().await?, &key).await?,
-                Err(error) => tracing::warn!(%error, "a replaced PDF could not be deleted"),
+                Err(error) => tracing::warn!(%error, "an object that no report names could not be deleted"),
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use codegen_runtime::Fault;
+use partner_api::db::renderings;
 use partner_api::request_log::Reason;
 use uuid::Uuid;
 
@@ -20,8 +21,8 @@ const JPEG: &str = "image/jpeg";
 
 /// Adds a photo.
 ///
-/// Its objects are stored before the report knows of them: what is refused then leaves none behind, unless the storage fails at
-/// that, too.
+/// Its objects are noted before they are stored, and stored before the report names them: what is refused then leaves none behind,
+/// and what a request leaves that ended in between is deleted a day later, as PDFs are that no report names.
 ///
 /// # Errors
 /// `unsupported_photo` for bytes that are no JPEG and no PNG; `transition_refused` unless the report is being written.
@@ -40,11 +41,13 @@ pub async fn handle(
         format!("photos/{}/{id}.jpg", path.id),
         format!("photos/{}/{id}-s.jpg", path.id),
     ];
+    // Drawing is no wait for the database, nor is storing.
+    photos::note(&context.db(&caller.anew()).await?, path.id, &keys).await?;
     let size_bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
     let storage = &context.service().storage;
     let stored = futures::join!(storage.put(&keys[0], whole, JPEG), storage.put(&keys[1], small, JPEG));
     if let (Err(error), _) | (_, Err(error)) = stored {
-        forget(context, &keys).await;
+        forget(context, caller, &keys).await;
         return Err(error.into());
     }
     let photo = NewPhoto {
@@ -56,34 +59,30 @@ pub async fn handle(
         thumb_object_key: &keys[1],
         size_bytes,
     };
-    // Drawing and storing are no waits for the database.
     let caller = caller.anew();
     let added = change(context, &caller, path.id, async |transaction, _, report| {
         being_written(report)?;
         photos::add(transaction, report, &photo).await?.map_err(unadded)
     });
     let added = added.await;
-    if added.is_err() && is_unknown(context, &caller, id).await {
-        forget(context, &keys).await;
+    if added.is_err() {
+        forget(context, &caller, &keys).await;
     }
     Ok(AddPhotoResponse::Created(added?))
 }
 
-/// Whether no report has the photo, as far as the database says.
-async fn is_unknown(context: &Context, caller: &Caller, id: Uuid) -> bool {
-    let asked = async {
+/// Deletes what no report names. What fails is done later by whoever deletes PDFs.
+async fn forget(context: &Context, caller: &Caller, keys: &[String]) {
+    let forgetting = async {
         let client = context.db(&caller.anew()).await?;
-        photos::is_there(&client, id).await
-    };
-    matches!(asked.await, Ok(false))
-}
-
-/// Deletes what no report names.
-async fn forget(context: &Context, keys: &[String]) {
-    for key in keys {
-        if let Err(error) = context.service().storage.delete(key).await {
-            tracing::warn!(%error, "a photo that was not added is left in the storage");
+        for key in photos::condemn(&client, keys).await? {
+            context.service().storage.delete(&key).await?;
+            renderings::deleted(&client, &key).await?;
         }
+        Ok::<_, ApiError>(())
+    };
+    if forgetting.await.is_err() {
+        tracing::warn!("a photo that was not added is deleted later");
     }
 }
 
@@ -120,6 +119,7 @@ fn unadded(why: Unadded) -> ApiError {
             "point_code",
             "is no point of the report's forms; see them for the codes",
         )),
+        Unadded::TooLate => ApiError::unavailable(Reason::RequestOverdue),
         Unadded::TooMany => ApiError::transition_refused(format!("a report has at most {} photos", photos::MOST)),
     }
 }

@@ -1,5 +1,6 @@
 //! `add_photo`
 
+use partner_api::publishing::Worker;
 use partner_api_tests::desk::Desk;
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{ALPHA, AYSE, Answer, DERYA, Options, Request, Service};
@@ -119,6 +120,68 @@ async fn a_photo_has_its_bounds_and_its_report() {
         .await
         .assert_refused(409, "transition_refused")
         .snapshot("a_report_in_review_takes_no_photo");
+}
+
+/// INS-9
+#[tokio::test]
+async fn what_a_request_stored_that_came_to_nothing_is_deleted_at_once_or_later_and_no_photo_is() {
+    let service = Service::start().await;
+    let desk = service.desk(&AYSE).await;
+    let target = target(inspections::DRAFT, "kind=DAMAGE");
+    let storage = service.context().storage.clone();
+    add(&service, &desk, &target, photo()).await.assert_status(201);
+    assert_eq!(service.count("unnamed_pdfs").await, 0);
+
+    // The report comes to have no photo; the statement that says so tells the objects.
+    let fails = |name: &str, on: &str| {
+        format!(
+            "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+             CREATE TRIGGER {name} BEFORE {on} EXECUTE FUNCTION {name}();"
+        )
+    };
+    let stored = "CREATE TABLE stored AS SELECT object_key FROM unnamed_pdfs WHERE false;
+        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN INSERT INTO stored VALUES (NEW.object_key); RETURN NEW; END $$;
+        CREATE TRIGGER keep BEFORE INSERT ON unnamed_pdfs FOR EACH ROW EXECUTE FUNCTION keep();";
+    service.db.batch_execute(stored).await.unwrap();
+    let refuse = fails("refuse", "INSERT ON photos");
+    service.db.batch_execute(&refuse).await.unwrap();
+    let exist = async || {
+        let mut exist = Vec::new();
+        for row in service.rows("SELECT object_key FROM stored").await.as_array().unwrap() {
+            exist.push(storage.exists(row["object_key"].as_str().unwrap()).await.unwrap());
+        }
+        exist
+    };
+    add(&service, &desk, &target, photo()).await.assert_status(500);
+    assert_eq!(exist().await, [false, false]);
+    assert_eq!(service.count("unnamed_pdfs").await, 0);
+
+    // The process ends before it can say or do anything more.
+    let end = fails("ends", "UPDATE ON unnamed_pdfs");
+    service.db.batch_execute(&end).await.unwrap();
+    add(&service, &desk, &target, photo()).await.assert_status(500);
+    assert_eq!(exist().await, [false, false, true, true]);
+    let worker = Worker::new(service.pool().clone(), storage.clone(), 1);
+    service
+        .db
+        .batch_execute("DROP TRIGGER ends ON unnamed_pdfs")
+        .await
+        .unwrap();
+    worker.delete_unnamed().await.unwrap();
+    assert_eq!(exist().await, [false, false, true, true], "it might be under way still");
+    // A photo that a report names stays, whatever the table says.
+    let all_due = "INSERT INTO unnamed_pdfs SELECT object_key, inspection_id, now() FROM photos WHERE kind = 'DAMAGE'
+            AND inspection_id = ";
+    let due = "UPDATE unnamed_pdfs SET delete_at = now()";
+    service
+        .db
+        .batch_execute(&format!("{all_due}'{}'; {due}", inspections::DRAFT))
+        .await
+        .unwrap();
+    worker.delete_unnamed().await.unwrap();
+    assert_eq!(exist().await, [false, false, false, false, true]);
+    assert_eq!(service.count("unnamed_pdfs").await, 0);
 }
 
 /// INS-9, REP-7
