@@ -262,10 +262,10 @@ fn timestamp(time: DateTime<Utc>) -> Option<Timestamp> {
     Some(Timestamp::new_utc(datetime))
 }
 
-/// The address as a QR code; `None` if it is too long for one.
+/// The address as a QR code with the white around it by which cameras find it; `None` if it is too long for one.
 fn qr_code(url: &str) -> Option<String> {
     let code = qrcode::QrCode::with_error_correction_level(url, qrcode::EcLevel::M).ok()?;
     let mut svg = code.render::<qrcode::render::svg::Color<'_>>();
-    svg.quiet_zone(false).min_dimensions(200, 200);
+    svg.min_dimensions(200, 200);
     Some(svg.dark_color(qrcode::render::svg::Color("#16324f")).build())
 }
