@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { noteOf, savedAt, shownOf, typeNote, typePoint } from "./drafts.js";
-import { number, readNumber, time, unit } from "./format.js";
+import { number, quantity, readNumber, time, unit } from "./format.js";
 import { t, word } from "./i18n.js";
 import { picture } from "./picture.js";
 import { isWritten, judged, offered } from "./rules.js";
@@ -82,7 +82,7 @@ function choices(form, point, draft) {
 }
 
 function read(point) {
-  return h("div", { class: "read" }, hasNumber(point) && h("b", null, `${number(point.numeric_value)} ${unit(point.unit)}`), point.note && h("span", null, point.note));
+  return h("div", { class: "read" }, hasNumber(point) && h("b", null, quantity(point.numeric_value, point.unit)), point.note && h("span", null, point.note));
 }
 
 /** What became of what was typed, and who wrote what is there. */
