@@ -11,18 +11,13 @@ use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
 use partner_api::db::pool::{self, PoolSettings};
-use partner_api::db::standby::Standbys;
-use partner_api::front_door::address::TrustedProxies;
-use partner_api::front_door::pages::Pages;
 use partner_api::recorder;
 use partner_api::request_log::{self, Stats};
-use partner_api::secrets::{MasterKey, purpose};
+use partner_api::secrets::purpose;
 use partner_api::server::{self, RunningServer, ServerParts};
 use partner_api::storage::Storage;
-use partner_api::tls::{Tls, TlsFiles};
-use partner_api::traces;
+use partner_api::tls::Tls;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
-use partner_api_signing::Environment;
 use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -30,57 +25,9 @@ use crate::answer::Answer;
 use crate::cluster::{self, Database};
 use crate::contract;
 use crate::fixture::{self, OBJECTS, TestKey};
+use crate::options::Options;
 use crate::request::Request;
 use crate::wait::until;
-
-/// What an operator could set, as tests want it by default.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The deployment's environment.
-    pub environment: Environment,
-    /// Requests a minute and address; 0 is off.
-    pub ip_limit: u32,
-    /// Proxies that are believed.
-    pub trusted_proxies: TrustedProxies,
-    /// The time in which a body must have arrived.
-    pub body_timeout: Duration,
-    /// How many reports are rendered at the same time.
-    pub renderers: usize,
-    /// Opens the secrets of the world.
-    pub master_key: MasterKey,
-    /// How many days of the request log are kept.
-    pub request_log_days: u32,
-    /// Where reads go that may be a little behind.
-    pub standbys: Option<Arc<Standbys>>,
-    /// Where `/live`, `/ready` and `/metrics` are read.
-    pub internal_listen: Option<SocketAddr>,
-    /// Where traces are sent.
-    pub traces: Option<traces::Settings>,
-    /// The certificate for TLS. [`Service::send`] does not speak it; [`Service::client_over`] does.
-    pub tls: Option<TlsFiles>,
-    /// What is served beside the API.
-    pub pages: Pages,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            environment: Environment::Test,
-            ip_limit: 0,
-            trusted_proxies: TrustedProxies::default(),
-            body_timeout: Duration::from_secs(30),
-            // A test that wants a report rendered says when.
-            renderers: 0,
-            master_key: fixture::master_key(),
-            request_log_days: 90,
-            standbys: None,
-            internal_listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
-            traces: None,
-            tls: None,
-            pages: Pages::default(),
-        }
-    }
-}
 
 /// A running service with the world of [`fixture`]. It ends, and its database goes, with this value.
 pub struct Service {

@@ -1,4 +1,5 @@
-//! Documents are read whole, and only as what they are; of one that is refused everything is told.
+//! Documents are read whole, and only as what they are; of one that is refused everything is told. One file,
+//! for the tests share the types above them.
 
 use codegen_runtime::json::{self, DEEPEST};
 use codegen_runtime::{ExactNumber, MapRules, Pattern, StringRules, body, fault, read_object, schema, write_object};

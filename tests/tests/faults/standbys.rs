@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partner_api::db::pool::{self, PoolSettings};
 use partner_api::db::standby::{Standbys, Unfit};
-use partner_api_tests::service::Options;
+use partner_api_tests::options::Options;
 use partner_api_tests::{ALPHA, Service, cluster};
 use tempfile::TempDir;
 use tokio_postgres::config::Host;

@@ -12,7 +12,7 @@ use partner_api::db::report_settings;
 use partner_api::publishing::{Turn, Worker};
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::fixture::{branches, organizations};
-use partner_api_tests::service::Options;
+use partner_api_tests::options::Options;
 use partner_api_tests::{ALPHA, Answer, Service};
 use rqrr::PreparedImage;
 

@@ -1,23 +1,16 @@
-//! Checks all that the service needs, and says what to do.
-
-use std::time::{Duration, Instant};
+//! What is looked at in the database.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use clap::Args;
 use partner_api::admission::nonces;
 use partner_api::config::Config;
 use partner_api::db::connection::Connection;
 use partner_api::db::migrate;
 use partner_api::replicas;
 use partner_api::request_log;
-use partner_api::secrets::purpose;
 use partner_api::startup::CommandDatabase;
-use partner_api::tls;
-use serde::Serialize;
 
-use crate::connect::Connect;
+use super::{BOUND, CLOCK_FAILS, CLOCK_WARNS, Checks};
 use crate::failure::Failure;
-use crate::output::{Output, Row};
 
 partner_api::statement! {
     CLOCK = "SELECT clock_timestamp() AS now";
@@ -35,197 +28,7 @@ partner_api::statement! {
     WAITING = "SELECT count(*) AS waiting, min(received_at) AS since FROM measurements WHERE status = 'PENDING'";
 }
 
-/// Help of the command.
-pub const EXAMPLES: &str = "\
-Exit code 1 if a check failed; a warning alone is 0. Nothing is changed, but for an object that is written into the storage
-and deleted again.
-
-Examples:
-  partner-api doctor --config /etc/partner-api.toml
-  partner-api doctor --json";
-
-/// How far this machine's clock may be from the database's: timestamps of requests are 300 s wide, and rate windows, leases and
-/// nonces go by the database.
-const CLOCK_WARNS: TimeDelta = TimeDelta::seconds(2);
-const CLOCK_FAILS: TimeDelta = TimeDelta::seconds(60);
-
-/// How long before its end a certificate should have been renewed: that of 90 days is, 30 days before.
-const CERTIFICATE_WARNS: TimeDelta = TimeDelta::days(14);
-
-/// How long one look at the database may take.
-const BOUND: Duration = Duration::from_secs(10);
-
-/// The options of `doctor`.
-#[derive(Args, Debug)]
-pub struct DoctorArgs {
-    /// Where, and how to print it.
-    #[command(flatten)]
-    connect: Connect,
-}
-
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    Ok,
-    Warning,
-    Failed,
-}
-
-/// One check.
-#[derive(Debug, Serialize)]
-struct Check {
-    check: &'static str,
-    verdict: Verdict,
-    found: String,
-    /// What to do; empty where nothing is.
-    next: String,
-}
-
-impl Row for Check {
-    const COLUMNS: &'static [&'static str] = &["CHECK", "VERDICT", "FOUND", "WHAT TO DO"];
-
-    fn cells(&self) -> Vec<String> {
-        let verdict = match self.verdict {
-            Verdict::Ok => "ok",
-            Verdict::Warning => "warning",
-            Verdict::Failed => "FAILED",
-        };
-        vec![
-            self.check.to_owned(),
-            verdict.to_owned(),
-            self.found.clone(),
-            self.next.clone(),
-        ]
-    }
-}
-
-/// Checks, as they are made.
-#[derive(Debug, Default)]
-struct Checks(Vec<Check>);
-
-impl Checks {
-    fn ok(&mut self, check: &'static str, found: impl Into<String>) {
-        self.note(check, Verdict::Ok, found, "");
-    }
-
-    fn warning(&mut self, check: &'static str, found: impl Into<String>, next: impl Into<String>) {
-        self.note(check, Verdict::Warning, found, next);
-    }
-
-    fn failed(&mut self, check: &'static str, found: impl Into<String>, next: impl Into<String>) {
-        self.note(check, Verdict::Failed, found, next);
-    }
-
-    fn note(&mut self, check: &'static str, verdict: Verdict, found: impl Into<String>, next: impl Into<String>) {
-        self.0.push(Check {
-            check,
-            verdict,
-            found: found.into(),
-            next: next.into(),
-        });
-    }
-}
-
-impl DoctorArgs {
-    pub(crate) async fn run(&self) -> Result<(), Failure> {
-        let config = self.connect.configuration()?;
-        let mut checks = Checks::default();
-        checks.ok("configuration", format!("environment {}", config.environment));
-        master_key(&config, &mut checks);
-        certificate(&config, &mut checks);
-        storage(&config, &mut checks).await;
-        match CommandDatabase::open_as_it_is(&config).await {
-            Ok(database) => {
-                let looked = look(&config, &database, &mut checks).await;
-                database.close().await;
-                if let Err(error) = looked {
-                    checks.failed(
-                        "database",
-                        error.to_string(),
-                        "see that it runs, and that this role may read its tables",
-                    );
-                }
-            }
-            Err(error) => checks.failed("database", error.to_string(), "see that it runs and takes connections"),
-        }
-        let failed = checks.0.iter().filter(|check| check.verdict == Verdict::Failed).count();
-        Output::rows(&checks.0, "")
-            .print(self.connect.json)
-            .map_err(Failure::Output)?;
-        match failed {
-            0 => Ok(()),
-            1 => Err(Failure::Unhealthy("a check failed".to_owned())),
-            several => Err(Failure::Unhealthy(format!("{several} checks failed"))),
-        }
-    }
-}
-
-fn master_key(config: &Config, checks: &mut Checks) {
-    match config.master_key() {
-        Ok(key) => checks.ok("master key", key.checks().join(" and the other ")),
-        Err(error) => checks.failed(
-            "master key",
-            error.to_string(),
-            "give serve and this command the same one",
-        ),
-    }
-}
-
-fn certificate(config: &Config, checks: &mut Checks) {
-    const CHECK: &str = "certificate";
-    let Some(files) = &config.tls else {
-        checks.ok(CHECK, "none: HTTP without TLS");
-        return;
-    };
-    let validity = match tls::inspect(files) {
-        Ok(validity) => validity,
-        Err(error) => {
-            let next = "replicas that serve go on with the one before; none starts with these files";
-            checks.failed(CHECK, error.to_string(), next);
-            return;
-        }
-    };
-    let found = format!("its key fits, and it ends at {}", crate::when::at(validity.ends));
-    let next = "renew it: replicas take the new files up within seconds";
-    match validity.check() {
-        Err(error) => checks.failed(CHECK, error.to_string(), next),
-        Ok(()) if validity.ends - Utc::now() < CERTIFICATE_WARNS => checks.warning(CHECK, found, next),
-        Ok(()) => checks.ok(CHECK, found),
-    }
-}
-
-async fn storage(config: &Config, checks: &mut Checks) {
-    const CHECK: &str = "storage";
-    let Ok(key) = config.master_key() else { return };
-    let probe = format!("doctor/{}.pdf", uuid::Uuid::now_v7());
-    let bytes = b"written by partner-api doctor".as_slice();
-    let tried = async {
-        let storage = config.open_storage("http://127.0.0.1", key.derive(purpose::LINKS))?;
-        let began = Instant::now();
-        storage.put(&probe, bytes.into(), "application/pdf").await?;
-        storage.delete(&probe).await?;
-        Ok::<_, partner_api::storage::StorageError>(began.elapsed())
-    };
-    match tokio::time::timeout(BOUND, tried).await {
-        Ok(Ok(took)) => checks.ok(
-            CHECK,
-            format!("an object was written and deleted in {} ms", took.as_millis()),
-        ),
-        Ok(Err(error)) => checks.failed(
-            CHECK,
-            error.to_string(),
-            "see the --storage-dir or --s3 options, and their rights",
-        ),
-        Err(_) => checks.failed(
-            CHECK,
-            "it did not answer within 10 s",
-            "see that it runs, and that no firewall is between",
-        ),
-    }
-}
-
-async fn look(config: &Config, database: &CommandDatabase, checks: &mut Checks) -> Result<(), Failure> {
+pub(super) async fn look(config: &Config, database: &CommandDatabase, checks: &mut Checks) -> Result<(), Failure> {
     let connection = Connection::take(&database.pool, BOUND).await?;
     settings(&connection, checks).await?;
     clock(&connection, checks).await?;
