@@ -32,6 +32,7 @@ mod secrecy;
 pub mod service;
 pub mod snapshot;
 pub mod snapshot_log;
+pub mod stopped;
 pub mod wait;
 
 pub use answer::Answer;

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use partner_api_tests::fixture::REVOKED;
+use partner_api_tests::stopped::Stopped;
 use partner_api_tests::{ALPHA, Answer, DELTA, Request, Service, cluster};
 
 use super::durable_cluster::DurableCluster;
@@ -17,33 +16,6 @@ const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
 /// Every answer is there within 2 s, on a machine that has nothing else to do; it was 15 s and more.
 const BOUND: Duration = Duration::from_secs(5);
-
-/// Processes that are stopped, and go on when the test is over.
-struct Stopped(Vec<Pid>);
-
-impl Stopped {
-    /// Stops the sessions whose last statement is like this.
-    async fn sessions(service: &Service, last: &str) -> Self {
-        let query = "SELECT pid FROM pg_stat_activity WHERE query LIKE $1 AND pid <> pg_backend_pid() AND datname = \
-                     current_database()";
-        let rows = service.db.query(query, &[&last]).await.unwrap();
-        assert!(!rows.is_empty(), "no session has done {last}");
-        let pids: Vec<Pid> = rows.iter().map(|row| Pid::from_raw(row.get(0))).collect();
-        for pid in &pids {
-            kill(*pid, Signal::SIGSTOP).unwrap();
-        }
-        Stopped(pids)
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        for pid in &self.0 {
-            // One that the service has hung up on ends by itself when it goes on.
-            let _ = kill(*pid, Signal::SIGCONT);
-        }
-    }
-}
 
 /// Requests until one is answered 200; each is answered in time, and with 503 until then.
 async fn until_it_serves(service: &Service, target: &str) {
@@ -65,7 +37,7 @@ async fn until_it_serves(service: &Service, target: &str) {
 async fn a_hung_backend_of_admission_is_left_behind() {
     let service = Service::start().await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
-    let _stopped = Stopped::sessions(&service, "WITH sent AS%").await;
+    let _stopped = Stopped::sessions(&service.db, "query LIKE 'WITH sent AS%'").await;
     let since = Instant::now();
     let answers = join_all((0..10).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
@@ -80,7 +52,7 @@ async fn a_hung_backend_of_admission_is_left_behind() {
 async fn what_a_hung_backend_was_to_admit_another_one_admits() {
     let service = Service::start().await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
-    let _stopped = Stopped::sessions(&service, "WITH sent AS%").await;
+    let _stopped = Stopped::sessions(&service.db, "query LIKE 'WITH sent AS%'").await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
@@ -95,7 +67,7 @@ async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
         service.count(asked).await > 0
     };
     service.within_five_seconds(asked).await;
-    let _stopped = Stopped::sessions(&service, "SELECT version FROM directory_version%").await;
+    let _stopped = Stopped::sessions(&service.db, "query LIKE 'SELECT version FROM directory_version%'").await;
     let revoke = format!("UPDATE api_keys SET revoked_at = now() WHERE key_id = '{}'", DELTA.id);
     service.db.execute(&revoke, &[]).await.unwrap();
     // Nothing but the look at the keys wants a connection until then: nobody else is to find out that it hangs.
@@ -111,7 +83,7 @@ async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
 async fn a_hung_backend_of_a_read_is_not_handed_to_the_next_one() {
     let service = Service::start().await;
     service.get(&ALPHA, INSPECTIONS).await.assert_status(200);
-    let stopped = Stopped::sessions(&service, "%FROM inspections%").await;
+    let stopped = Stopped::sessions(&service.db, "query LIKE '%FROM inspections%'").await;
     let mut refused = 0;
     // More requests than the pool has connections: whichever of them comes first, each comes.
     for _ in 0..20 {
@@ -124,9 +96,9 @@ async fn a_hung_backend_of_a_read_is_not_handed_to_the_next_one() {
         }
     }
     assert!(
-        refused <= stopped.0.len(),
+        refused <= stopped.len(),
         "{refused} requests met {} hung backends",
-        stopped.0.len()
+        stopped.len()
     );
 }
 
@@ -143,8 +115,7 @@ async fn admitted_late(
                WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND query NOT LIKE '%FROM inspections%'";
     let server = cluster.processes().await[0];
     service.db.execute(end, &[]).await.unwrap();
-    kill(server, Signal::SIGSTOP).unwrap();
-    let stopped = Stopped(vec![server]);
+    let stopped = Stopped::processes(vec![server]);
     let since = Instant::now();
     let late = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -165,7 +136,7 @@ async fn what_admission_took_of_a_requests_time_nothing_after_it_has_again() {
     let cluster = DurableCluster::start().await;
     let service = Service::start_on(cluster.config()).await;
     service.get(&ALPHA, INSPECTIONS).await.assert_status(200);
-    let hung = Stopped::sessions(&service, "%FROM inspections%").await;
+    let hung = Stopped::sessions(&service.db, "query LIKE '%FROM inspections%'").await;
     let read = Request::get(INSPECTIONS);
     let (answer, took) = admitted_late(&cluster, &service, "a-read-admitted-late", read).await;
     answer.assert_refused(503, "service_unavailable");
@@ -191,10 +162,7 @@ async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health
         .measure(&ALPHA, package("M-0", "34 ABC 123"))
         .await
         .assert_status(201);
-    let frozen = Stopped(cluster.processes().await);
-    for pid in &frozen.0 {
-        kill(*pid, Signal::SIGSTOP).unwrap();
-    }
+    let frozen = Stopped::processes(cluster.processes().await);
     // Long enough for the keys to be out of date in the midst of it.
     let deadline = Instant::now() + Duration::from_secs(8);
     let mut stale = false;

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::join_all;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use partner_api::db::measurements::{Package, Status};
 use partner_api::recorder::{Outcome, RecordError};
+use partner_api_tests::stopped::Stopped;
 use uuid::Uuid;
 
 use crate::world::{OPEN, PLATE, Recorder, World, grant, partner};
@@ -127,22 +126,6 @@ async fn a_report_that_stays_locked_is_answered_in_time_and_its_package_sent_aga
     );
 }
 
-/// A backend that is stopped, until this is dropped.
-struct Stopped(Pid);
-
-impl Stopped {
-    fn stop(pid: i32) -> Self {
-        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-        Stopped(Pid::from_raw(pid))
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let _ = kill(self.0, Signal::SIGCONT);
-    }
-}
-
 /// REQ-12
 #[tokio::test]
 async fn a_hung_backend_is_given_up_within_two_seconds_and_the_recorder_goes_on() {
@@ -150,10 +133,7 @@ async fn a_hung_backend_is_given_up_within_two_seconds_and_the_recorder_goes_on(
     let report = world.report(PLATE, OPEN, "1 hour", None).await;
     world.submit(world.package("06Z99", None, VALUE)).await;
     for (external_id, plate) in [("waits", "06Z99"), ("applied", PLATE)] {
-        let sql = "SELECT pid FROM pg_stat_activity WHERE application_name = 'partner-api' AND backend_type = 'client backend'";
-        let pids = world.client().await.query(sql, &[]).await.unwrap();
-        let stopped: Vec<_> = pids.iter().map(|row| Stopped::stop(row.get(0))).collect();
-        assert!(!stopped.is_empty());
+        let stopped = Stopped::sessions(&**world.client().await, "application_name = 'partner-api'").await;
         let began = Instant::now();
         let outcome = world
             .recorder
