@@ -69,9 +69,10 @@ async fn lane(lines: &Client, mut client: Client, work: &Work<'_>) -> Result<(),
 async fn bring(lines: &Client, client: &mut Client, work: &Work<'_>, part: Part) -> Result<(), Failure> {
     let kind = work.source.kind;
     let room = Semaphore::new(AHEAD);
-    let (give, mut given) = mpsc::unbounded_channel::<Bytes>();
+    // Its last is `None`: without it somebody has failed, and nothing of the part may be kept.
+    let (give, mut given) = mpsc::unbounded_channel::<Option<Bytes>>();
     let read = async {
-        // Moved in, so that its end is the rows' end.
+        // Gone with this, however it ends.
         let give = give;
         let mut rows = pin!(lines.copy_out(&kind.copy_new(part)).await?);
         let mut block = BytesMut::with_capacity(2 * BLOCK);
@@ -84,16 +85,20 @@ async fn bring(lines: &Client, client: &mut Client, work: &Work<'_>, part: Part)
                 if let Ok(room) = room.acquire_many(size).await {
                     room.forget();
                 }
-                // Who takes them has failed, and says why.
-                if give.send(block.split().freeze()).is_err() || row.is_none() {
+                // Who takes them no longer has failed, and says why.
+                if give.send(Some(block.split().freeze())).is_err() {
                     return Ok::<_, Failure>(());
+                }
+                if row.is_none() {
+                    let _ = give.send(None);
+                    return Ok(());
                 }
             }
         }
     };
     let write = async {
         // Nothing is held while the first rows are waited for.
-        let Some(mut block) = given.recv().await else {
+        let Some(Some(mut block)) = given.recv().await else {
             return Ok(());
         };
         let transaction = begin(client).await?;
@@ -103,8 +108,9 @@ async fn bring(lines: &Client, client: &mut Client, work: &Work<'_>, part: Part)
             table.feed(block).await?;
             room.add_permits(size);
             match given.recv().await {
-                Some(next) => block = next,
-                None => break,
+                Some(Some(next)) => block = next,
+                Some(None) => break,
+                None => return Ok(()),
             }
         }
         let inserted = table.as_mut().finish().await?;
