@@ -37,7 +37,8 @@ pub struct Options {
     pub internal_listen: Option<SocketAddr>,
     /// Where traces are sent.
     pub traces: Option<traces::Settings>,
-    /// The certificate for TLS. [`Service::send`](crate::Service::send) does not speak it; [`Service::client_over`](crate::Service::client_over) does.
+    /// The certificate for TLS. [`Service::send`](crate::Service::send) does not speak it;
+    /// [`Service::client_over`](crate::Service::client_over) does.
     pub tls: Option<TlsFiles>,
     /// What is served beside the API.
     pub pages: Pages,

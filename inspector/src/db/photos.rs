@@ -24,7 +24,8 @@ SELECT (SELECT count(*) FROM photos WHERE inspection_id = $1) AS photos,
     /// Notes objects (`$1`) of the report `$2` before they are stored, so that a request that ends before the report names them
     /// leaves none that nobody knows of: `publishing::Worker::delete_unnamed` finds them.
     NOTE = "\
-INSERT INTO unnamed_pdfs (object_key, inspection_id, delete_at) SELECT key, $2, now() + interval '1 day' FROM unnest($1::text[]) AS key";
+INSERT INTO unnamed_pdfs (object_key, inspection_id, delete_at)
+SELECT key, $2, now() + interval '1 day' FROM unnest($1::text[]) AS key";
 
     /// Adds a photo behind the others, whose two objects have a name then, unless their deletion has begun.
     ADD = "\

@@ -260,7 +260,8 @@ impl Kind {
         (columns.join(", "), values.join(", "))
     }
 
-    /// Gives out the rows of a part's new ones, which [`Kind::copy_into`] takes. As text, for a table's numbers may have another width than a line's.
+    /// Gives out the rows of a part's new ones, which [`Kind::copy_into`] takes. As text, for a table's numbers may have another
+    /// width than a line's.
     pub(crate) fn copy_new(&self, part: Part) -> String {
         let lines = LINES
             .replace("$1", &part.from.to_string())

@@ -112,7 +112,8 @@ ORDER BY i.id";
     /// The sweep has come so far.
     SWEPT_TO = "UPDATE report_sweep SET after_id = $2::uuid WHERE after_id = $1::uuid";
 
-    /// What a report does name, as its PDF or as a photo, by whatever hand, is not to be deleted. For the others a crash in between only means another try.
+    /// What a report does name, as its PDF or as a photo, by whatever hand, is not to be deleted. For the others a crash in between
+    /// only means another try.
     CONDEMN = "\
 WITH due AS (
     SELECT u.object_key, EXISTS (

@@ -108,7 +108,8 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
         service
             .within_five_seconds(async || {
                 let looks = "SELECT count(*) > 0 FROM pg_stat_activity
-                             WHERE datname = current_database() AND application_name = 'starting' AND query ~ 'inhdetachpending' AND state = 'idle'";
+                             WHERE datname = current_database() AND application_name = 'starting'
+                               AND query ~ 'inhdetachpending' AND state = 'idle'";
                 service.db.query_one(looks, &[]).await.unwrap().get(0)
             })
             .await;
