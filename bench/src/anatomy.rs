@@ -78,12 +78,14 @@ async fn of(wire: &Wire, server: &Server, world: &World, operation: &Operation<'
     let requests = (sample.acknowledged + sample.others.values().sum::<u64>()).max(1) as f64;
     // The polls of keys and grants, of reports to render and of partitions are nobody's request, nor is what is written behind
     // many of them; each is one statement and one round trip.
-    const POLLS: [&str; 5] = [
-        "directory::load",
-        "renderings",
+    const POLLS: [&str; 7] = [
+        "directory",
+        "observability",
         "partitions",
-        "request_log::writer",
-        "request_log::partitions",
+        "renderings",
+        "replicas",
+        "request_log",
+        "standby",
     ];
     const ADMISSION: [&str; 1] = ["admission"];
     let names: Vec<_> = heard
@@ -91,16 +93,22 @@ async fn of(wire: &Wire, server: &Server, world: &World, operation: &Operation<'
         .iter()
         .filter_map(|sql| yardsticks::name_of(sql))
         .collect();
-    let polls = names.iter().filter(|(module, _)| POLLS.contains(module)).count() as u64;
+    let polls = names.iter().filter(|(module, _)| is_below(module, &POLLS)).count() as u64;
     let names: Vec<_> = names
         .into_iter()
-        .filter(|(module, _)| !POLLS.contains(module) && !ADMISSION.contains(module))
+        .filter(|(module, _)| !is_below(module, &POLLS) && !is_below(module, &ADMISSION))
         .collect();
     Ok(Anatomy {
         statements: (heard.statements.len() as u64 - polls) as f64 / requests,
         round_trips: heard.round_trips.saturating_sub(polls) as f64 / requests,
         named: cycle(&names),
     })
+}
+
+/// Whether a module is one of these rooms, or in one.
+fn is_below(module: &str, rooms: &[&str]) -> bool {
+    let room = module.split_once("::").map_or(module, |(room, _)| room);
+    rooms.contains(&room)
 }
 
 /// The shortest sequence of which `all` is a repetition.
@@ -114,7 +122,14 @@ fn cycle<T: Copy + PartialEq>(all: &[T]) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::cycle;
+    use super::{cycle, is_below};
+
+    #[test]
+    fn a_module_is_of_the_room_that_it_is_in() {
+        assert!(is_below("admission", &["admission"]));
+        assert!(is_below("admission::batch", &["admission"]));
+        assert!(!is_below("inspections::admission", &["admission"]));
+    }
 
     #[test]
     fn a_request_is_the_shortest_sequence_that_repeats() {

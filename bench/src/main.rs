@@ -50,6 +50,7 @@ const QUIET: f64 = 0.7;
         script/bench                              the whole, some ten minutes; written to docs/benchmarks.md\n  \
         script/bench --quick                      the whole in under three minutes\n  \
         script/bench --only hello,health          these alone; printed, not written\n  \
+        script/bench --check                      whether it all still runs, and every answer is right\n  \
         script/bench --crossed 60 --title 'Crossed nonces'\n  \
         script/bench --title Before --service ../before/partner-api --commit 0ed80e0\n                                            \
         another build of the service"
@@ -58,6 +59,9 @@ struct Arguments {
     /// Three rounds of one second each
     #[arg(long)]
     quick: bool,
+    /// Tries once that everything can still be measured, with debug builds, and tells no numbers
+    #[arg(long, conflicts_with_all = ["quick", "only", "crossed", "rounds", "seconds", "write"])]
+    check: bool,
     /// Measure these alone, by the names of the table
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     only: Vec<String>,
@@ -123,7 +127,7 @@ async fn interruptible(arguments: &Arguments) -> Result<Results, BenchError> {
 async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
     let began = Instant::now();
     let others = cpu::load_average();
-    if others > QUIET {
+    if others > QUIET && !arguments.check {
         eprintln!("the machine is busy (load average {others:.1}): ratios will be off, and spread");
     }
     let here = std::env::current_exe().map_err(BenchError::io("find this program"))?;
@@ -174,23 +178,36 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
         quiet: Server::service(&quiet).await?,
         unkept: Server::service(&unkept).await?,
     };
+    let (rounds, seconds) = match arguments {
+        Arguments { check: true, .. } => (1, 1),
+        Arguments { quick: true, .. } => (3, 1),
+        _ => (5, 4),
+    };
     let plan = Plan {
         world: &world,
         servers: &servers,
         pgbench: &pgbench,
         operations: &operations,
         only: &arguments.only,
-        rounds: arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 5 }).max(1),
-        time: Duration::from_secs(arguments.seconds.unwrap_or(if arguments.quick { 1 } else { 4 }).max(1)),
+        rounds: arguments.rounds.unwrap_or(rounds).max(1),
+        time: Duration::from_secs(arguments.seconds.unwrap_or(seconds).max(1)),
         connections: arguments.connections.max(1),
     };
     let results = measure(&plan, anatomy).await?;
     let conditions = conditions(arguments, &plan, &world.postgres_version().await?, others, began);
     let text = report::markdown(&conditions, &results);
-    println!("{text}");
-    if let Some(path) = &arguments.write {
-        report::write(path, &arguments.title, &text)?;
-        eprintln!("written to {}", path.display());
+    match (arguments.check, &arguments.write) {
+        (true, _) if results.problems.is_empty() => println!(
+            "{} lines were measured for a second, every answer was right, and the yardsticks' statements are the service's",
+            results.names.len()
+        ),
+        (true, _) => {}
+        (false, None) => println!("{text}"),
+        (false, Some(path)) => {
+            println!("{text}");
+            report::write(path, &arguments.title, &text)?;
+            eprintln!("written to {}", path.display());
+        }
     }
     for server in [servers.hello, servers.service, servers.quiet, servers.unkept] {
         server.stop().await;

@@ -67,7 +67,7 @@ pub struct World {
     pub organizations: Vec<Uuid>,
     /// The code of the branch with the reports in their writing phase, as it is sent.
     pub branch_code: String,
-    /// Measurement points of that branch's organisation that have thresholds, at most twelve.
+    /// Measurement points of that branch's test-line form that have thresholds, at most twelve.
     pub points: Vec<String>,
     /// Reports with a stored PDF.
     pub pdfs: Vec<Uuid>,
@@ -113,7 +113,9 @@ impl World {
             .query_one("SELECT code, code_folded FROM bench.station", &[])
             .await?;
         let points = "SELECT array_agg(point_code) FROM (SELECT t.point_code FROM thresholds t JOIN bench.station s \
-                      USING (organization_id) WHERE t.point_code <> 'DYNO_RATIO' ORDER BY 1 LIMIT 12) first";
+                      USING (organization_id) JOIN form_templates f ON f.organization_id = s.organization_id AND f.is_test_line \
+                      JOIN form_template_points p ON p.template_id = f.id AND p.code = t.point_code \
+                      WHERE t.point_code <> 'DYNO_RATIO' ORDER BY 1 LIMIT 12) first";
         let world = Self {
             url: postgres.url(),
             postgres_pid: main_process(postgres.folder())?,

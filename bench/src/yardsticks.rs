@@ -191,7 +191,7 @@ GROUP BY s.id, t.id";
         // As long as what the generator sends.
         ("raw", format!("\\x{}", "7b".repeat(400))),
         ("hash", format!("\\x{}", "00".repeat(32))),
-        ("texts", each("61.07")),
+        ("texts", each("1.07")),
         ("outcomes", each("applied")),
         ("statuses", each("GOOD")),
         ("labels", each("İyi")),
