@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use partner_api::front_door::pages::{FOLDER, Keep, Page, Pages};
-use partner_api::front_door::public::SPEC_YAML;
+use partner_api::front_door::public::{SPEC_JSON, SPEC_YAML};
 use partner_api_site::{FILES, File};
 
 use crate::Failure;
@@ -53,7 +53,7 @@ pub fn write(folder: &Path) -> Result<ExitCode, Failure> {
         put(&format!("{}{}", FOLDER.trim_start_matches('/'), file.path), file.bytes)?;
     }
     put("openapi.yaml", SPEC_YAML.as_bytes())?;
-    put("openapi.json", partner_api::front_door::public::spec_json()?.as_bytes())?;
+    put("openapi.json", SPEC_JSON.as_bytes())?;
     println!(
         "{} files are in {}; begin with {}.",
         FILES.len() + 2,

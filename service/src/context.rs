@@ -58,8 +58,6 @@ pub struct State {
     pub environment: Environment,
     /// The key that authenticates cursors.
     pub cursor_key: Derived,
-    /// The published document as JSON.
-    pub spec_json: String,
     /// What is served beside the API.
     pub pages: Pages,
     /// The one place every request passes.

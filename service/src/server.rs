@@ -16,7 +16,7 @@ use crate::db::standby::Standbys;
 use crate::directory::{self, Directory};
 use crate::front_door::address::TrustedProxies;
 use crate::front_door::pages::Pages;
-use crate::front_door::{self, FrontDoor, IpLimit, Settings, public};
+use crate::front_door::{self, FrontDoor, IpLimit, Settings};
 use crate::listener::{Limits, Listener, Running};
 use crate::observability::{self, Instruments, Internal, Watched};
 #[cfg(feature = "render")]
@@ -141,9 +141,6 @@ pub enum StartError {
     /// Traces cannot be sent.
     #[error("--otlp-endpoint: traces cannot be sent: {0}")]
     Traces(#[from] opentelemetry_otlp::ExporterBuildError),
-    /// The document does not convert to JSON.
-    #[error("the published document is not YAML: {0}")]
-    Document(String),
 }
 
 /// A server at work.
@@ -235,7 +232,6 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         admission,
         request_log.clone(),
     );
-    let spec_json = public::spec_json().map_err(|error| StartError::Document(error.to_string()))?;
     let waited_for = WaitedFor {
         pool: parts.pool.clone(),
         standbys: parts.standbys.clone(),
@@ -247,7 +243,6 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         public_url: public_url.clone(),
         environment: parts.environment,
         cursor_key: parts.master_key.derive(purpose::CURSORS),
-        spec_json,
         pages: (parts.pages)(&Addresses {
             public_url: public_url.clone(),
             internal: internal.as_ref().map(Listener::address),

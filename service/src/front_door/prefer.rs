@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use partner_api_signing::Environment;
 use serde_json::Value;
 
-use super::public::SPEC_YAML;
+use super::public::SPEC_JSON;
 use crate::error::ApiError;
 use crate::generated::errors::ErrorCode;
 use crate::generated::operations::Operation;
@@ -116,7 +116,7 @@ fn refused(message: String) -> ApiError {
 
 /// The document's example of a success, by its name or the first one; none where it has no example in JSON.
 fn example(operation: &Operation, status: u16, name: Option<&str>) -> Option<Response<Body>> {
-    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_yaml::from_str(SPEC_YAML).unwrap_or_default());
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(SPEC_JSON).unwrap_or_default());
     let content = DOCUMENT
         .get("paths")?
         .get(operation.path)?

@@ -17,14 +17,8 @@ use crate::storage::{StorageError, StoredObject};
 /// The document as written.
 pub const SPEC_YAML: &str = include_str!("../../../spec/partner-api.yaml");
 
-/// The document as JSON.
-///
-/// # Errors
-/// When it is no YAML.
-pub fn spec_json() -> Result<String, serde_yaml::Error> {
-    let spec: serde_json::Value = serde_yaml::from_str(SPEC_YAML)?;
-    Ok(spec.to_string())
-}
+/// The document as JSON, made by `build.rs`.
+pub const SPEC_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
 /// The template of a path that is answered here, for the log.
 pub(super) fn template(path: &str) -> Option<&'static str> {
@@ -67,7 +61,7 @@ async fn response(context: &Context, request: &Parts) -> Result<Response<Body>, 
     }
     let mut response = match path {
         "/openapi.yaml" => text("application/yaml", SPEC_YAML),
-        "/openapi.json" => text("application/json", &context.spec_json),
+        "/openapi.json" => text("application/json", SPEC_JSON),
         _ => match path.strip_prefix("/files/") {
             Some(key) => file(context, key, request).await?,
             None => context.pages.answer(path, &request.headers).ok_or_else(|| {
