@@ -22,42 +22,8 @@ from files import Files  # noqa: E402
 from inspectors import Inspectors  # noqa: E402
 from passing import Passing  # noqa: E402
 from proxies import ROOT, Haproxy, Nginx, NginxForInspectors  # noqa: E402
+from report import Report  # noqa: E402
 from service import Service  # noqa: E402
-from wire import Skipped  # noqa: E402
-
-
-class Report:
-    """What was found; printed as it is found."""
-
-    def __init__(self, only):
-        self.only, self.passed, self.skipped, self.failed = only, 0, 0, 0
-
-    def wants(self, name):
-        """Whether a check was asked for."""
-        return not self.only or any(word in name for word in self.only)
-
-    def check(self, of, function, name=None):
-        """Makes a check, if it was asked for."""
-        name = f"{of}: {(name or function.__name__).replace('_', ' ')}"
-        if not self.wants(name):
-            return
-        began = time.monotonic()
-        try:
-            self.found(name, function(), time.monotonic() - began)
-        except Skipped as reason:
-            self.skipped += 1
-            print(f"skipped  {name}: {reason}", flush=True)
-        except Exception as error:
-            self.found(name, f"{type(error).__name__}: {error}", time.monotonic() - began)
-
-    def found(self, name, wrong, seconds):
-        """Notes the outcome of a check."""
-        if wrong:
-            self.failed += 1
-            print(f"FAILED   {name}\n         " + wrong.strip().replace("\n", "\n         "), flush=True)
-        else:
-            self.passed += 1
-            print(f"ok       {name} ({seconds:.1f} s)", flush=True)
 
 
 def of_a_proxy(report, proxy, service, keys):
@@ -129,10 +95,7 @@ def main():
             proxy.stop()
         service.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    print(
-        f"{report.passed} checks passed, {report.failed} failed, {report.skipped} skipped, in {time.monotonic() - began:.0f} s"
-    )
-    return 1 if report.failed or not report.passed else 0
+    return report.end(began)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ class Service:
     ALLOWED = "127.0.0.77"
 
     def __init__(self, program, folder):
-        self.program, self.folder = program, folder
+        self.folder = folder
+        self.command = [program]
         self.door = Door("directly", free_port())
         self.internal = Door("internally", free_port())
         self.log = os.path.join(folder, "service.log")
@@ -42,7 +43,7 @@ class Service:
     def start(self):
         """Starts it, and returns when it answers."""
         command = [
-            self.program,
+            *self.command,
             "serve",
             "--listen",
             f"127.0.0.1:{self.door.port}",
@@ -57,8 +58,16 @@ class Service:
         command += ["--ip-limit", "0", "--renderers", "0", "--log-format", "json", "--statement-timeout", "20s"]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, cwd=self.folder)
+        self.answers()
+
+    def has_ended(self):
+        """Whether it runs no more."""
+        return self.process.poll() is not None
+
+    def answers(self):
+        """Returns when it answers."""
         for _ in range(600):
-            if self.process.poll() is not None:
+            if self.has_ended():
                 break
             try:
                 if ask(self.door, "HEAD", b"/openapi.yaml").status == 200:
@@ -66,8 +75,7 @@ class Service:
             except OSError:
                 pass
             time.sleep(0.1)
-        with open(self.log, encoding="utf-8") as log:
-            raise SystemExit(f"the service did not start:\n{log.read()[-2000:]}")
+        raise SystemExit(f"the service did not start:\n{self.logged()[-2000:]}")
 
     def stop(self):
         """Stops it in order, with its database."""
@@ -100,7 +108,7 @@ class Service:
     def operate(self, *words):
         """An operator's command; what it prints as JSON."""
         done = subprocess.run(
-            [self.program, *words, "--json"], env=self.environment, capture_output=True, cwd=self.folder, check=False
+            [*self.command, *words, "--json"], env=self.environment, capture_output=True, cwd=self.folder, check=False
         )
         if done.returncode:
             raise SystemExit(f"partner-api {' '.join(words)}: {done.stderr.decode()}")
@@ -137,7 +145,7 @@ class Service:
 
     def raw_measurement(self, measurement_id):
         """The bytes of a measurement, as they are stored."""
-        command = [self.program, "measurement", "raw", measurement_id]
+        command = [*self.command, "measurement", "raw", measurement_id]
         return subprocess.run(command, env=self.environment, capture_output=True, cwd=self.folder, check=True).stdout
 
     def logged(self):
