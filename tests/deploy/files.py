@@ -109,7 +109,7 @@ class Files:
         return "\n".join(wrong)
 
     def the_container_is_built_of_what_is_there(self):
-        """Folders and files that are copied, the compiler's version, and a selection of packages that cargo knows."""
+        """What is copied, the compiler's version, and packages and features that cargo knows, of which none is forgotten."""
         text, wrong = text_of(CONTAINERFILE), []
         for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.M):
             wrong += [
@@ -120,6 +120,11 @@ class Files:
             wrong.append(f"it builds with another compiler than rust-toolchain.toml: {channel}")
         if not re.search(r"^USER [1-9]\d*:[1-9]\d*$", text, re.M):
             wrong.append("it does not run as a numbered user who is not root")
+        features = re.search(r"--no-default-features --features (\S+)", text)[1].split(",")
+        default = set(tomllib.loads(text_of("cli/Cargo.toml"))["features"]["default"])
+        # Both start a PostgreSQL, which is not in there.
+        if missing := default - {"embedded-postgres", "sandbox"} - set(features):
+            wrong.append(f"it is built without {', '.join(sorted(missing))}")
         selection = re.search(r"cargo build --release (--locked .*?) \\?$", text, re.M)[1].split()
         if not shutil.which("cargo"):
             raise Skipped("cargo is not here")
