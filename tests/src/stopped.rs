@@ -1,8 +1,12 @@
 //! Processes of the database that hang, for a while.
 
+use std::time::Duration;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio_postgres::Client;
+
+use crate::wait::until;
 
 /// Processes that are stopped, and go on when the test is over.
 pub struct Stopped(Vec<Pid>);
@@ -14,13 +18,31 @@ impl Stopped {
     /// # Panics
     /// Where there is none.
     pub async fn sessions(client: &Client, holds: &str) -> Self {
+        let found = Self::found(client, holds).await;
+        found.unwrap_or_else(|| panic!("no session of which {holds}"))
+    }
+
+    /// The same, of what holds of a session once `ask` was answered. Others of the service may use that session next, before it is
+    /// looked for: it is asked again until one is found.
+    ///
+    /// # Panics
+    /// Where there is none after many tries.
+    pub async fn sessions_after(client: &Client, holds: &str, ask: impl AsyncFn()) -> Self {
+        let asked = async || {
+            ask().await;
+            Self::found(client, holds).await
+        };
+        until(Duration::from_secs(10), asked).await
+    }
+
+    async fn found(client: &Client, holds: &str) -> Option<Self> {
         let query = format!(
             "SELECT pid FROM pg_stat_activity
              WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND ({holds})"
         );
         let rows = client.query(&query, &[]).await.unwrap();
-        assert!(!rows.is_empty(), "no session of which {holds}");
-        Self::processes(rows.iter().map(|row| Pid::from_raw(row.get(0))).collect())
+        let pids: Vec<Pid> = rows.iter().map(|row| Pid::from_raw(row.get(0))).collect();
+        (!pids.is_empty()).then(|| Self::processes(pids))
     }
 
     /// Stops processes, of a cluster of the test's own.

@@ -32,12 +32,19 @@ async fn until_it_serves(service: &Service, target: &str) {
     }
 }
 
+/// Stops the sessions whose last statement is like this one, after a request that asks for it.
+async fn stopped_after(service: &Service, target: &str, statement: &str) -> Stopped {
+    let ask = async || {
+        service.get(&ALPHA, target).await.assert_status(200);
+    };
+    Stopped::sessions_after(&service.db, &format!("query LIKE '{statement}'"), ask).await
+}
+
 /// REQ-12
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hung_backend_of_admission_is_left_behind() {
     let service = Service::start().await;
-    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
-    let _stopped = Stopped::sessions(&service.db, "query LIKE 'WITH sent AS%'").await;
+    let _stopped = stopped_after(&service, ORGANIZATIONS, "WITH sent AS%").await;
     let since = Instant::now();
     let answers = join_all((0..10).map(|_| service.get(&ALPHA, ORGANIZATIONS))).await;
     assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
@@ -51,8 +58,7 @@ async fn a_hung_backend_of_admission_is_left_behind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hung_backend_was_to_admit_another_one_admits() {
     let service = Service::start().await;
-    service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
-    let _stopped = Stopped::sessions(&service.db, "query LIKE 'WITH sent AS%'").await;
+    let _stopped = stopped_after(&service, ORGANIZATIONS, "WITH sent AS%").await;
     service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
 }
 
@@ -61,13 +67,8 @@ async fn what_a_hung_backend_was_to_admit_another_one_admits() {
 async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
     let service = Service::start().await;
     // Whoever has asked for the keys' version asks again with the same connection.
-    let asked = async || {
-        let asked = "pg_stat_activity WHERE query LIKE 'SELECT version FROM directory_version%' AND datname = \
-                     current_database()";
-        service.count(asked).await > 0
-    };
-    service.within_five_seconds(asked).await;
-    let _stopped = Stopped::sessions(&service.db, "query LIKE 'SELECT version FROM directory_version%'").await;
+    let asked = "query LIKE 'SELECT version FROM directory_version%'";
+    let _stopped = Stopped::sessions_after(&service.db, asked, async || {}).await;
     let revoke = format!("UPDATE api_keys SET revoked_at = now() WHERE key_id = '{}'", DELTA.id);
     service.db.execute(&revoke, &[]).await.unwrap();
     // Nothing but the look at the keys wants a connection until then: nobody else is to find out that it hangs.
@@ -82,8 +83,7 @@ async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hung_backend_of_a_read_is_not_handed_to_the_next_one() {
     let service = Service::start().await;
-    service.get(&ALPHA, INSPECTIONS).await.assert_status(200);
-    let stopped = Stopped::sessions(&service.db, "query LIKE '%FROM inspections%'").await;
+    let stopped = stopped_after(&service, INSPECTIONS, "%FROM inspections%").await;
     let mut refused = 0;
     // More requests than the pool has connections: whichever of them comes first, each comes.
     for _ in 0..20 {
@@ -135,8 +135,7 @@ async fn what_admission_took_of_a_requests_time_nothing_after_it_has_again() {
     const TOGETHER: Duration = Duration::from_millis(2_300);
     let cluster = DurableCluster::start().await;
     let service = Service::start_on(cluster.config()).await;
-    service.get(&ALPHA, INSPECTIONS).await.assert_status(200);
-    let hung = Stopped::sessions(&service.db, "query LIKE '%FROM inspections%'").await;
+    let hung = stopped_after(&service, INSPECTIONS, "%FROM inspections%").await;
     let read = Request::get(INSPECTIONS);
     let (answer, took) = admitted_late(&cluster, &service, "a-read-admitted-late", read).await;
     answer.assert_refused(503, "service_unavailable");
