@@ -196,18 +196,17 @@ async fn run(arguments: &Arguments) -> Result<Results, BenchError> {
     let results = measure(&plan, anatomy).await?;
     let conditions = conditions(arguments, &plan, &world.postgres_version().await?, others, began);
     let text = report::markdown(&conditions, &results);
-    match (arguments.check, &arguments.write) {
-        (true, _) if results.problems.is_empty() => println!(
+    if !arguments.check {
+        println!("{text}");
+    } else if results.problems.is_empty() {
+        println!(
             "{} lines were measured for a second, every answer was right, and the yardsticks' statements are the service's",
             results.names.len()
-        ),
-        (true, _) => {}
-        (false, None) => println!("{text}"),
-        (false, Some(path)) => {
-            println!("{text}");
-            report::write(path, &arguments.title, &text)?;
-            eprintln!("written to {}", path.display());
-        }
+        );
+    }
+    if let Some(path) = &arguments.write {
+        report::write(path, &arguments.title, &text)?;
+        eprintln!("written to {}", path.display());
     }
     for server in [servers.hello, servers.service, servers.quiet, servers.unkept] {
         server.stop().await;

@@ -186,7 +186,7 @@ impl<'w> Operation<'w> {
     }
 }
 
-/// Small ones: possible in every point's unit, newtons' thousands as percents.
+/// Small ones, which are plausible in every point's unit.
 fn values(points: &[String]) -> String {
     let values = points.iter().zip(1..);
     let values: Vec<String> = values
