@@ -14,10 +14,10 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// There is nothing of that name.
-    #[error("there is no {kind} `{name}`{}", suggested(.suggestions, .kind))]
+    #[error("there is no {} `{name}`{}", kind.word(), suggested(.suggestions, *kind))]
     NotFound {
-        /// What was looked for, such as `partner`.
-        kind: &'static str,
+        /// What was looked for.
+        kind: Kind,
         /// The name as it was given.
         name: String,
         /// Names that look like it.
@@ -93,12 +93,73 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-fn suggested(suggestions: &[String], kind: &str) -> String {
+/// What can be looked for and not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A partner.
+    Partner,
+    /// A partner's key.
+    Key,
+    /// An organisation.
+    Organization,
+    /// A branch of an organisation.
+    Branch,
+    /// An inspector.
+    Inspector,
+    /// Limits of a measurement point.
+    Threshold,
+    /// What an organisation takes for possible of a measurement point.
+    Range,
+    /// A measurement.
+    Measurement,
+    /// A request in the log.
+    Request,
+    /// A report.
+    Report,
+    /// A PDF that a report has or had.
+    PublishedPdf,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Partner => "partner",
+            Self::Key => "key",
+            Self::Organization => "organization",
+            Self::Branch => "branch",
+            Self::Inspector => "inspector",
+            Self::Threshold => "threshold",
+            Self::Range => "range",
+            Self::Measurement => "measurement",
+            Self::Request => "request",
+            Self::Report => "report",
+            Self::PublishedPdf => "published PDF",
+        }
+    }
+
+    /// What to do where no name is like the one that was given.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Partner => "list them with: partner-api partner list",
+            Self::Key => "list them with: partner-api key list",
+            Self::Organization => "list them with: partner-api organization list",
+            Self::Branch => "list them with: partner-api branch list",
+            Self::Inspector => "list them with: partner-api inspector list",
+            Self::Threshold => "list them with: partner-api threshold list",
+            Self::Range => "list them with: partner-api range list",
+            Self::Measurement => "list them with: partner-api measurement list",
+            Self::Request => "list them with: partner-api request list",
+            Self::Report => "its number or id is wanted, as partners read it, and as it is printed on its PDF",
+            Self::PublishedPdf => {
+                "the file is not ours, or was altered; what a report published is shown by: partner-api report show REPORT"
+            }
+        }
+    }
+}
+
+fn suggested(suggestions: &[String], kind: Kind) -> String {
     match suggestions {
-        [] => format!(
-            "; list them with: partner-api {} list",
-            kind.split(' ').next().unwrap_or(kind)
-        ),
+        [] => format!("; {}", kind.advice()),
         [one] => format!("; did you mean `{one}`?"),
         [others @ .., last] => format!("; did you mean `{}` or `{last}`?", others.join("`, `")),
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tokio_postgres::Row as DbRow;
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{Output, Row};
 use crate::session::Session;
@@ -181,7 +181,7 @@ impl Command {
 
 fn no_such(id: Uuid) -> Failure {
     Failure::NotFound {
-        kind: "measurement",
+        kind: Kind::Measurement,
         name: id.to_string(),
         suggestions: Vec::new(),
     }

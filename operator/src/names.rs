@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::query::Query;
 
 pub(crate) use partner_api_terminal::names::{alike, quoted};
@@ -80,7 +80,7 @@ pub(crate) async fn partner(query: &impl Query, text: &str) -> Result<Partner, F
             id: row.try_get("id")?,
             name: row.try_get("name")?,
         }),
-        [] => Err(not_found(query, "partner", text, PARTNERS, &[]).await?),
+        [] => Err(not_found(query, Kind::Partner, text, PARTNERS, &[]).await?),
         several => Err(ambiguous("partner", text, several.len())),
     }
 }
@@ -92,7 +92,7 @@ pub(crate) async fn organization(query: &impl Query, text: &str) -> Result<Organ
             slug: row.try_get("slug")?,
             name: row.try_get("name")?,
         }),
-        [] => Err(not_found(query, "organization", text, ORGANIZATIONS, &[]).await?),
+        [] => Err(not_found(query, Kind::Organization, text, ORGANIZATIONS, &[]).await?),
         several => Err(ambiguous("organization", text, several.len())),
     }
 }
@@ -108,7 +108,7 @@ pub(crate) async fn branch(query: &impl Query, organization: &Organization, text
             id: row.try_get("id")?,
             code: row.try_get("code")?,
         }),
-        [] => Err(not_found(query, "branch", text, BRANCHES, &[&organization.id]).await?),
+        [] => Err(not_found(query, Kind::Branch, text, BRANCHES, &[&organization.id]).await?),
         several => Err(ambiguous("branch", text, several.len())),
     }
 }
@@ -132,7 +132,7 @@ pub(crate) async fn branch_of_any(
                 name: row.try_get("name")?,
             },
         }),
-        [] => Err(not_found(query, "branch", text, BRANCHES_OF_ANY, &[&only]).await?),
+        [] => Err(not_found(query, Kind::Branch, text, BRANCHES_OF_ANY, &[&only]).await?),
         several => Err(of_several("branch", text, several)?),
     }
 }
@@ -155,7 +155,7 @@ pub(crate) async fn inspector(
     match (in_force.as_slice(), rows.first()) {
         ([one], _) => Ok(one.try_get("id")?),
         ([], Some(last)) => Ok(last.try_get("id")?),
-        ([], None) => Err(not_found(query, "inspector", text, INSPECTORS, &[&only]).await?),
+        ([], None) => Err(not_found(query, Kind::Inspector, text, INSPECTORS, &[&only]).await?),
         (several, _) => Err(of_several("inspector", text, several.iter().copied())?),
     }
 }
@@ -205,7 +205,7 @@ async fn mistyped_key(query: &impl Query, text: &str) -> Result<Failure, Failure
         }
     }
     Ok(Failure::NotFound {
-        kind: "key",
+        kind: Kind::Key,
         name: text.to_owned(),
         suggestions,
     })
@@ -217,7 +217,7 @@ fn ambiguous(kind: &str, name: &str, count: usize) -> Failure {
 
 async fn not_found(
     query: &impl Query,
-    kind: &'static str,
+    kind: Kind,
     name: &str,
     all: &'static Statement,
     parameters: &[&(dyn ToSql + Sync)],

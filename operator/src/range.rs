@@ -6,7 +6,7 @@ use partner_api::rules::plausible;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{Output, Row};
 use crate::query::Query;
@@ -206,7 +206,7 @@ async fn remove(session: &Session, args: &PointArgs) -> Result<Output, Failure> 
             let Some(before) = all.iter().find(|narrowed| narrowed.point == args.point) else {
                 let known: Vec<_> = all.iter().map(|narrowed| narrowed.point.clone()).collect();
                 return Err(Failure::NotFound {
-                    kind: "range",
+                    kind: Kind::Range,
                     name: args.point.clone(),
                     suggestions: names::alike(&args.point, &known),
                 });

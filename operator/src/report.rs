@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::session::Session;
 use crate::when;
@@ -117,7 +117,7 @@ impl Command {
     }
 }
 
-fn not_found(kind: &'static str, name: &str) -> Failure {
+fn not_found(kind: Kind, name: &str) -> Failure {
     Failure::NotFound {
         kind,
         name: name.to_owned(),
@@ -129,7 +129,7 @@ async fn show(session: &Session, name: &str) -> Result<Output, Failure> {
     let connection = session.read().await?;
     let id = Uuid::parse_str(name).ok();
     let rows = connection.query(SHOW, &[&name, &id]).await?;
-    let row = rows.first().ok_or_else(|| not_found("report", name))?;
+    let row = rows.first().ok_or_else(|| not_found(Kind::Report, name))?;
     let id: Uuid = row.try_get("id")?;
     let mut pdfs = Vec::new();
     for row in connection.query(PDFS, &[&id]).await? {
@@ -206,7 +206,7 @@ async fn verify(session: &Session, args: &VerifyArgs) -> Result<Output, Failure>
     let digest = digest.finalize().to_vec();
     let connection = session.read().await?;
     let rows = connection.query(VERIFY, &[&digest]).await?;
-    let row = rows.first().ok_or_else(|| not_found("published PDF", &name))?;
+    let row = rows.first().ok_or_else(|| not_found(Kind::PublishedPdf, &name))?;
     let verified = Verified {
         sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         id: row.try_get("inspection_id")?,

@@ -11,7 +11,7 @@ use partner_api::request_log::{self, Cursor, Entry, Filter};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{Output, Row};
 use crate::session::Session;
@@ -141,7 +141,7 @@ async fn show(session: &Session, id: Uuid) -> Result<Output, Failure> {
     let connection = session.read().await?;
     let Some(entry) = request_log::find(&connection, id).await? else {
         return Err(Failure::NotFound {
-            kind: "request",
+            kind: Kind::Request,
             name: id.to_string(),
             suggestions: Vec::new(),
         });

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{Output, Row};
 use crate::query::Query;
@@ -287,7 +287,7 @@ async fn remove(session: &Session, args: &PointArgs) -> Result<Output, Failure> 
             let Some(before) = all.iter().find(|threshold| threshold.point == args.point) else {
                 let known: Vec<_> = all.iter().map(|threshold| threshold.point.clone()).collect();
                 return Err(Failure::NotFound {
-                    kind: "threshold",
+                    kind: Kind::Threshold,
                     name: args.point.clone(),
                     suggestions: names::alike(&args.point, &known),
                 });

@@ -1,6 +1,9 @@
 //! What cannot be done, and how that is said.
 
+use std::fs;
 use std::process::Command;
+
+use regex::Regex;
 
 use crate::program::Deployment;
 
@@ -175,6 +178,41 @@ async fn what_cannot_be_done_is_told_by_a_code_and_a_message_and_changes_nothing
         }
     }
     assert_eq!(deployment.state().await, before);
+}
+
+/// OPS-3
+#[tokio::test]
+async fn where_nothing_is_found_a_command_is_named_that_there_is() {
+    let deployment = Deployment::new().await;
+    deployment.small_world();
+    fs::write(deployment.folder.path().join("not-ours.pdf"), "%PDF-1.7").unwrap();
+    let command = Regex::new("partner-api [a-z]+ [a-z]+").unwrap();
+    for (line, named) in [
+        ("partner show QQ", "partner-api partner list"),
+        ("key revoke QQ", "partner-api key list"),
+        ("organization set QQ --name Q", "partner-api organization list"),
+        ("branch set izmir QQ --name Q", "partner-api branch list"),
+        ("inspector show QQ", "partner-api inspector list"),
+        ("threshold remove izmir QQ", "partner-api threshold list"),
+        ("range remove izmir QQ", "partner-api range list"),
+        (
+            "measurement show 01a200b8-aeae-74c2-995c-7055164aa494",
+            "partner-api measurement list",
+        ),
+        (
+            "request show 01a200b8-aeae-74c2-995c-7055164aa494",
+            "partner-api request list",
+        ),
+        ("report verify not-ours.pdf", "partner-api report show"),
+    ] {
+        let ran = deployment.shell(&format!("partner-api {line}"));
+        assert_eq!(ran.code, 3, "{line}: {}", ran.stderr);
+        let advised = command.find(&ran.stderr).map(|found| found.as_str());
+        assert_eq!(advised, Some(named), "{line}: {}", ran.stderr);
+        assert_eq!(deployment.shell(&format!("{named} --help")).code, 0, "{named}");
+    }
+    let ran = deployment.run(&["report", "show", "QQ"]);
+    ran.failed(3, "there is no report `QQ`; its number or id is wanted");
 }
 
 /// OPS-4: a command does not apply migrations by the way.
