@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import secrets
 import signal
 import socket
@@ -12,10 +13,15 @@ from wire import ROOT, Door, Key, ask, signed
 
 
 def free_port():
-    """A port of loopback that nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of loopback that nobody has, and that the system gives to nobody who asks for any: those begin at 32768."""
+    while True:
+        port = random.randrange(10240, 32768)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 class Service:

@@ -26,6 +26,7 @@ pub mod desk;
 pub mod fixture;
 pub mod operations;
 pub mod options;
+pub mod port;
 pub mod request;
 mod schema;
 mod secrecy;

@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Write as _};
-use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use partner_api_tests::cluster;
+use partner_api_tests::{cluster, port};
 use regex::{Captures, Regex};
 
 use crate::program::Deployment;
@@ -31,6 +30,7 @@ const KINDS: &str = r"(?x)
   | (?:insp_…[0-9A-HJKMNP-TV-Z]{4})
   | (?P<id>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)
   | (?P<check>\b[0-9a-f]{16}\b)
+  | (?:\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b)
   | (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00))
   | (?:\b\d+(?:\.\d+)?\ ms\b)";
 const NAMED: [&str; 5] = ["key", "secret", "token", "id", "check"];
@@ -177,13 +177,7 @@ async fn follow(name: &str) {
     symlink(root.join("samples"), deployment.folder.path().join("samples")).unwrap();
     let kinds = Regex::new(KINDS).unwrap();
     let mut names = Names::default();
-    // Free now, and asked for in a moment: nobody else is given it meanwhile.
-    let free = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
-    names.add(LISTEN, &free);
+    names.add(LISTEN, &port::free_address().to_string());
     let host = nix_name(&["uname", "-n"]);
     let user = nix_name(&["id", "-un"]);
 

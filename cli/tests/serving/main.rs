@@ -6,7 +6,7 @@ mod signals;
 mod unread_log;
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use partner_api_tests::port::free_address;
 use tempfile::TempDir;
 
 /// How long anything may take that must happen.
@@ -26,13 +27,6 @@ struct Serving {
     internal: SocketAddr,
     // Removed last.
     _folder: TempDir,
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
 }
 
 impl Serving {

@@ -2,12 +2,14 @@
 //!
 //! The clock is tokio's, paused: pauses pass at once and are measured exactly.
 
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt;
 use partner_api_client::{Code, Connector, Error, Exchange, Problem, RetryPolicy, inspections, types};
 use serde_json::json;
+use tokio::net::TcpSocket;
 use tokio::time::Instant;
 
 use crate::common::{
@@ -136,11 +138,10 @@ async fn a_pause_that_would_end_after_the_total_time_is_not_begun() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_never_made_is_tried_as_often_as_the_policy_says() {
-    // A port that was free a moment ago: nobody listens there.
-    let address = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    // A port that is taken, and on which nobody listens.
+    let taken = TcpSocket::new_v4().unwrap();
+    taken.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = taken.local_addr().unwrap();
     let connector = Connector::new(&format!("http://{address}"), KEY_ID, SECRET).unwrap();
     let policy = RetryPolicy {
         attempts: 3,
