@@ -1,13 +1,14 @@
 //! The snapshot gate: after the whole suite, every snapshot on disk was asserted, and once.
 //!
-//! Under `test-postgres --whole-suite` each assertion writes a line into a folder that [`VARIABLE`] names, one file per
-//! process; when the suite has passed, the lines are compared with `snapshots/`.
+//! Under `test-postgres --whole-suite` each assertion writes a line into a folder that [`VARIABLE`] names, one file per test;
+//! when the suite has passed, the lines are compared with `snapshots/`. Of a test that is run again, its last run counts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::panic::Location;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Names the folder of the log.
 pub const VARIABLE: &str = "SNAPSHOT_LOG";
@@ -20,13 +21,27 @@ pub fn record(file: &str, place: &Location<'_>) -> io::Result<()> {
     let Some(folder) = std::env::var_os(VARIABLE) else {
         return Ok(());
     };
-    let log = Path::new(&folder).join(std::process::id().to_string());
-    // In one write: the tests of a process are its threads.
+    static LOG: OnceLock<PathBuf> = OnceLock::new();
+    let log = LOG.get_or_init(|| {
+        let log = Path::new(&folder).join(name_of(|variable| std::env::var(variable).ok()));
+        // Of an earlier run of this test. There is none mostly, and what cannot be removed is found by its doubled lines.
+        let _ = fs::remove_file(&log);
+        log
+    });
+    // In one write: without nextest the tests of a process are its threads.
     OpenOptions::new()
         .create(true)
         .append(true)
         .open(log)?
         .write_all(format!("{file}\t{place}\n").as_bytes())
+}
+
+/// The file of this process: the test's, where nextest runs it in a process of its own, and says which one it is.
+fn name_of(variable: impl Fn(&str) -> Option<String>) -> String {
+    match (variable("NEXTEST_BINARY_ID"), variable("NEXTEST_TEST_NAME")) {
+        (Some(binary), Some(test)) => format!("{binary} {test}").replace("::", ".").replace('/', "-"),
+        _ => std::process::id().to_string(),
+    }
 }
 
 /// Every assertion of a log: the snapshot and the place.
@@ -105,6 +120,23 @@ mod tests {
                 "snapshots/a/y.snap is asserted by no test: remove it",
             ]
         );
+    }
+
+    #[test]
+    fn a_test_that_is_run_again_writes_the_same_file_and_another_test_another_one() {
+        let of = |binary: &'static str, test: &'static str| {
+            name_of(|variable| {
+                Some(match variable {
+                    "NEXTEST_BINARY_ID" => binary.to_owned(),
+                    "NEXTEST_TEST_NAME" => test.to_owned(),
+                    other => panic!("{other}"),
+                })
+            })
+        };
+        assert_eq!(of("a", "x"), of("a", "x"));
+        assert_ne!(of("a", "x"), of("a", "y"));
+        assert_ne!(of("a", "x"), of("b", "x"));
+        assert_eq!(name_of(|_| None), std::process::id().to_string());
     }
 
     #[test]
