@@ -20,6 +20,7 @@ class Contained(Service):
     def __init__(self, podman, image, database, folder):
         self.podman, self.image, self.folder = podman, image, folder
         self.door = Door("the container", free_port())
+        self.internal = Door("its internal listener", free_port())
         self.key = secrets.token_hex(32)
         self.volume = podman.volume("data")
         self.secret = podman.secret("key", self.key)
@@ -53,7 +54,7 @@ class Contained(Service):
             self.stop()
         self.number += 1
         self.name = f"{self.podman.mark}-{self.number}"
-        published = ["--publish", f"127.0.0.1:{self.door.port}:8080"]
+        published = ["--publish", f"127.0.0.1:{self.door.port}:8080", "--publish", f"127.0.0.1:{self.internal.port}:9464"]
         self.podman.do("run", "--detach", "--name", self.name, *published, *self.words(**changed), self.image)
         self.answers()
 

@@ -1,5 +1,6 @@
 """Checks of the container as it runs; each returns what is wrong, or nothing."""
 
+import http.client
 import json
 import os
 import re
@@ -47,7 +48,7 @@ def until(what, seconds=30):
 
 
 class Running:
-    """The checks, in the order in which they are made; all but the last two leave it serving."""
+    """The checks, in the order in which they are made; all but the last three leave it serving as it was."""
 
     def __init__(self, service, database, keys, folder):
         self.service, self.database, self.keys, self.folder = service, database, keys, folder
@@ -233,6 +234,21 @@ class Running:
         self.service.learns(self.keys)
         return "\n".join(wrong)
 
+    def inspectors_reach_their_page_where_its_listener_is_told_to_listen(self):
+        """It hears the container alone until then, published or not."""
+        try:
+            wrong = [f"unasked: {ask(self.service.internal, 'GET', b'/inspector/').status}"]
+        except (OSError, http.client.HTTPException):
+            wrong = []
+        self.service.start(PARTNER_API_INTERNAL_LISTEN="0.0.0.0:9464")
+        page = ask(self.service.internal, "GET", b"/inspector/")
+        if page.status != 200:
+            wrong.append(f"/inspector/: {page.status}")
+        healthy, said = self.service.health()
+        if not healthy:
+            wrong.append(f"unhealthy: {said}")
+        return "\n".join(wrong)
+
     def without_an_internal_listener_it_is_unhealthy(self):
         """It serves, but nobody can see how it is."""
         self.service.start(PARTNER_API_INTERNAL_LISTEN="off")
@@ -277,6 +293,7 @@ class Running:
             self.a_stop_lets_a_request_finish_and_ends_in_order,
             self.it_is_healthy_whether_or_not_the_database_is_there,
             self.it_is_unhealthy_while_its_process_stands_still,
+            self.inspectors_reach_their_page_where_its_listener_is_told_to_listen,
             self.without_an_internal_listener_it_is_unhealthy,
             self.what_cannot_work_says_why,
         ]
