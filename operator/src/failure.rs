@@ -1,5 +1,7 @@
 //! Why a command was not done.
 
+use std::fmt;
+
 use partner_api::config::ConfigError;
 use partner_api::db::DbError;
 use partner_api::db::pool::DedicatedError;
@@ -14,7 +16,7 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// There is nothing of that name.
-    #[error("there is no {} `{name}`{}", kind.word(), suggested(.suggestions, *kind))]
+    #[error("there is no {kind} `{name}`{}", suggested(.suggestions, *kind))]
     NotFound {
         /// What was looked for.
         kind: Kind,
@@ -120,9 +122,9 @@ pub enum Kind {
     PublishedPdf,
 }
 
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Partner => "partner",
             Self::Key => "key",
             Self::Organization => "organization",
@@ -134,9 +136,11 @@ impl Kind {
             Self::Request => "request",
             Self::Report => "report",
             Self::PublishedPdf => "published PDF",
-        }
+        })
     }
+}
 
+impl Kind {
     /// What to do where no name is like the one that was given.
     fn advice(self) -> &'static str {
         match self {

@@ -81,7 +81,7 @@ pub(crate) async fn partner(query: &impl Query, text: &str) -> Result<Partner, F
             name: row.try_get("name")?,
         }),
         [] => Err(not_found(query, Kind::Partner, text, PARTNERS, &[]).await?),
-        several => Err(ambiguous("partner", text, several.len())),
+        several => Err(ambiguous(Kind::Partner, text, several.len())),
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn organization(query: &impl Query, text: &str) -> Result<Organ
             name: row.try_get("name")?,
         }),
         [] => Err(not_found(query, Kind::Organization, text, ORGANIZATIONS, &[]).await?),
-        several => Err(ambiguous("organization", text, several.len())),
+        several => Err(ambiguous(Kind::Organization, text, several.len())),
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn branch(query: &impl Query, organization: &Organization, text
             code: row.try_get("code")?,
         }),
         [] => Err(not_found(query, Kind::Branch, text, BRANCHES, &[&organization.id]).await?),
-        several => Err(ambiguous("branch", text, several.len())),
+        several => Err(ambiguous(Kind::Branch, text, several.len())),
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn branch_of_any(
             },
         }),
         [] => Err(not_found(query, Kind::Branch, text, BRANCHES_OF_ANY, &[&only]).await?),
-        several => Err(of_several("branch", text, several)?),
+        several => Err(of_several(Kind::Branch, text, several)?),
     }
 }
 
@@ -156,12 +156,12 @@ pub(crate) async fn inspector(
         ([one], _) => Ok(one.try_get("id")?),
         ([], Some(last)) => Ok(last.try_get("id")?),
         ([], None) => Err(not_found(query, Kind::Inspector, text, INSPECTORS, &[&only]).await?),
-        (several, _) => Err(of_several("inspector", text, several.iter().copied())?),
+        (several, _) => Err(of_several(Kind::Inspector, text, several.iter().copied())?),
     }
 }
 
 /// Several are called so: in several organisations, of which one can be said, or in one.
-fn of_several<'r>(kind: &str, text: &str, rows: impl IntoIterator<Item = &'r Row>) -> Result<Failure, Failure> {
+fn of_several<'r>(kind: Kind, text: &str, rows: impl IntoIterator<Item = &'r Row>) -> Result<Failure, Failure> {
     let mut slugs: Vec<String> = Vec::new();
     let mut count = 0;
     for row in rows {
@@ -184,7 +184,7 @@ pub(crate) async fn key(query: &impl Query, text: &str) -> Result<Key, Failure> 
         [] => return Err(mistyped_key(query, text).await?),
         [first] => first,
         [first, ..] if first.try_get::<_, &str>("key_id")? == text => first,
-        several => return Err(ambiguous("key", text, several.len())),
+        several => return Err(ambiguous(Kind::Key, text, several.len())),
     };
     Ok(Key {
         id: first.try_get("key_id")?,
@@ -211,7 +211,7 @@ async fn mistyped_key(query: &impl Query, text: &str) -> Result<Failure, Failure
     })
 }
 
-fn ambiguous(kind: &str, name: &str, count: usize) -> Failure {
+fn ambiguous(kind: Kind, name: &str, count: usize) -> Failure {
     Failure::Usage(format!("`{name}` means {count} or more of kind {kind}: give its id"))
 }
 
