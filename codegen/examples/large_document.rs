@@ -1,10 +1,10 @@
-//! Prints an OpenAPI document of as many operations as its argument says (300 unless said), for measuring:
+//! Prints an OpenAPI document with a number of operations, 300 by default, for measurements:
 //!
 //! ```text
 //! cargo run -p codegen --example large_document 300 > large.json
 //! ```
 //!
-//! Each resource has five operations and schemas of the usual kinds: rules, enumerations, unions, maps, lists, defaults.
+//! Each resource has five operations, and schemas with rules, enumerations, unions, maps, lists and defaults.
 
 use serde_json::{Map, Value, json};
 

@@ -1,26 +1,26 @@
-//! References to other files: what they name is brought into the document.
+//! Replaces references to other files with what they refer to.
 //!
-//! A schema becomes a component with a name of its own; anything else stands where it was referred to.
+//! A referenced schema becomes a component with its own name. Anything else is inlined.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::node::escaped;
 use crate::positions::{Foreign, Positions};
 
-/// How far references may lead from file to file: far beyond any document, but the end of a circle.
+/// The maximum length of a chain of references between files, which also ends cycles.
 const DEEPEST: usize = 64;
 
-/// A file as it is read.
+/// Reads a file.
 type Read<'r> = &'r dyn Fn(&Path) -> Result<(Value, Positions), Problem>;
 
-/// Brings what other files hold into the document of the file `path`; `read` reads a file.
+/// Brings in everything that the document at `path` refers to in other files, using `read` to read them.
 ///
 /// # Errors
-/// A reference to what is not there or not a file, with its place.
+/// If a reference points to something that does not exist, or not to a file.
 pub fn bundled(path: &Path, value: &mut Value, positions: &mut Positions, read: Read<'_>) -> Result<(), Problem> {
     let mut bundle = Bundle {
         root: plain(path),
@@ -68,18 +68,18 @@ struct Bundle<'r> {
     root: PathBuf,
     read: Read<'r>,
     files: BTreeMap<PathBuf, (Value, Positions)>,
-    /// The component that a schema in a file has become.
+    /// The component made of a schema in another file, by file and fragment.
     named: BTreeMap<(PathBuf, String), String>,
-    /// The names of components.
+    /// The names of all components.
     taken: Vec<String>,
-    /// Schemas that have a name but are not in the document yet.
+    /// Schemas that have a name and are still to be added to the document.
     next: Vec<(PathBuf, String, String)>,
-    /// Where what was brought in comes from.
+    /// The file and fragment that each added part comes from.
     origins: Vec<(String, PathBuf, String)>,
 }
 
 impl Bundle<'_> {
-    /// Replaces references in a value that comes from `file` and stands at the pointer `at`.
+    /// Replaces the references in `value`, which comes from `file` and is at the pointer `at`.
     fn walk(&mut self, value: &mut Value, at: &str, file: &Path, is_schema: bool, depth: usize) -> Result<(), Problem> {
         let refuse = |reason: String| Err(Problem::refused(at, reason));
         if let Some(reference) = value.get("$ref").and_then(Value::as_str).map(str::to_string) {
@@ -96,7 +96,7 @@ impl Bundle<'_> {
             }
             if depth > DEEPEST {
                 return refuse(format!(
-                    "`{reference}` leads in a circle; take one of its references out"
+                    "`{reference}` is part of a reference cycle; remove one of the references"
                 ));
             }
             *value = self.target(&target, &fragment, at)?;
@@ -105,7 +105,7 @@ impl Bundle<'_> {
         }
         match value {
             Value::Object(members) => {
-                // Members of objects may be called like keywords.
+                // Members of `properties` may have the names of keywords.
                 let are_names = is_schema && at.ends_with("/properties");
                 for (key, value) in members.iter_mut() {
                     let is_data =
@@ -132,7 +132,7 @@ impl Bundle<'_> {
         Ok(())
     }
 
-    /// A discriminator's mapping: a value is a schema's name or a reference.
+    /// Handles a discriminator's mapping, whose values are schema names or references.
     fn mapping(&mut self, value: &mut Value, at: &str, file: &Path) -> Result<(), Problem> {
         for (key, target) in value.as_object_mut().into_iter().flatten() {
             let Some(text) = target.as_str().filter(|text| text.contains(['#', '/', '.'])) else {
@@ -150,13 +150,13 @@ impl Bundle<'_> {
         Ok(())
     }
 
-    /// The file and the fragment that a reference names; `None` if it stays within the document itself.
+    /// The file and fragment that a reference points to; `None` if it stays within the document.
     fn place(&self, reference: &str, file: &Path, at: &str) -> Result<Option<(PathBuf, String)>, Problem> {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if path.contains("://") || path.starts_with('/') {
             return Err(Problem::refused(
                 at,
-                format!("`{reference}` is no file beside this one; put it there, and refer to it by a relative path"),
+                format!("`{reference}` is not a local file; store it beside this one and use a relative path"),
             ));
         }
         Ok(match path {
@@ -169,7 +169,7 @@ impl Bundle<'_> {
         })
     }
 
-    /// The reference to the component that a schema in another file becomes.
+    /// A reference to the component that a schema in another file becomes.
     fn component(&mut self, file: PathBuf, fragment: String, at: &str) -> Result<String, Problem> {
         let key = (file, fragment);
         if let Some(name) = self.named.get(&key) {
@@ -198,7 +198,7 @@ impl Bundle<'_> {
         Ok(format!("#/components/schemas/{name}"))
     }
 
-    /// What stands in a file at a fragment.
+    /// The value at a fragment of a file.
     fn target(&mut self, file: &Path, fragment: &str, at: &str) -> Result<Value, Problem> {
         let refuse = |reason: String| Err(Problem::refused(at, reason));
         if !self.files.contains_key(file) {
@@ -207,7 +207,7 @@ impl Bundle<'_> {
                 Err(Problem::Io { source, .. }) => {
                     let file = file.display();
                     return refuse(format!(
-                        "`{file}` cannot be read ({}); put it there, or bring what it holds in",
+                        "failed to read `{file}` ({}); create the file, or move its content into this document",
                         source.kind()
                     ));
                 }
@@ -217,14 +217,14 @@ impl Bundle<'_> {
         match self.files.get(file).and_then(|(value, _)| value.pointer(fragment)) {
             Some(value) => Ok(value.clone()),
             None => refuse(format!(
-                "`{}` has nothing at `{fragment}`; define it, or name another",
+                "`{}` has nothing at `{fragment}`; define it or correct the reference",
                 file.display()
             )),
         }
     }
 }
 
-/// A path without `.` and `..`, so that one file has one name.
+/// The path without `.` and `..`, so that each file has one name.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

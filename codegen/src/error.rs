@@ -1,10 +1,10 @@
-//! What the generator says when it cannot go on.
+//! Errors of the generator.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why nothing, or not everything, was generated.
+/// An error that prevented the generator from doing all or part of its work.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// A file could not be read or written.
@@ -12,53 +12,53 @@ pub enum Problem {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A folder to write into is, or may be, somebody else's.
+    /// The output folder holds files that codegen did not generate.
     #[error("{folder} {what}: {remedy}")]
     Foreign {
         /// The folder.
         folder: PathBuf,
-        /// What is in it.
+        /// The files that it holds.
         what: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// Files for an owner cannot be written.
+    /// A scaffolded file could not be written.
     #[error("{0}")]
     Scaffold(String),
-    /// The document is no YAML or JSON.
+    /// The document is neither YAML nor JSON.
     #[error("{path}:{line}:{column}: not a YAML or JSON document: {detail}")]
     Syntax {
         /// The document.
         path: PathBuf,
-        /// Where, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Where in the line, from 1.
+        /// The column, from 1.
         column: usize,
-        /// What the parser said.
+        /// The parser's message.
         detail: String,
     },
-    /// The document is not OpenAPI 3.0, or holds something that cannot be generated.
+    /// The document is not valid OpenAPI 3.0, or contains something that is not supported.
     #[error("{}{pointer}: {reason}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Refused {
-        /// Where that is in the file, once it is known.
+        /// The place in the file; `None` until it is located.
         place: Option<Place>,
-        /// The JSON pointer of the place, as a URI fragment (`#/paths/~1pets/get`).
+        /// The JSON pointer, as a URI fragment (`#/paths/~1pets/get`).
         pointer: String,
-        /// What is wrong there, and what would be right.
+        /// What is wrong, and what to write instead.
         reason: String,
     },
     /// progenitor could not generate a client.
-    #[error("the client cannot be generated: {0}")]
+    #[error("failed to generate the client: {0}")]
     Client(String),
-    /// Generated code did not parse: a defect of the generator.
-    #[error("defect of the generator: {file} does not parse: {detail}")]
+    /// Generated code did not parse, which is a bug of the generator.
+    #[error("bug in codegen: the generated {file} does not parse: {detail}; please report it")]
     Defect {
         /// The generated file.
         file: String,
-        /// What the parser said.
+        /// The parser's message.
         detail: String,
     },
 }
@@ -68,9 +68,9 @@ pub enum Problem {
 pub struct Place {
     /// The file.
     pub path: PathBuf,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
 }
 
@@ -81,7 +81,7 @@ impl std::fmt::Display for Place {
 }
 
 impl Problem {
-    /// A refusal whose place in the file is not yet known.
+    /// A [`Problem::Refused`] that has not been located in the file yet.
     pub fn refused(pointer: &str, reason: impl Into<String>) -> Self {
         Problem::Refused {
             place: None,

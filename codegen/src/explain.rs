@@ -1,4 +1,4 @@
-//! What the generator makes of a place in a document.
+//! Explains what is generated for a place in a document.
 
 use std::fmt::Display;
 
@@ -7,18 +7,19 @@ use serde_json::Value;
 use syn::ext::IdentExt;
 
 use crate::emit::{operation_type, rust_text};
+use crate::error::Problem;
 use crate::load::Document;
 use crate::model::{
     Api, BodyContent, Field, MapRules, OneWay, Operation, Others, ResponseContent, Shape, StringRules, Tagging, Type,
     TypeDefinition,
 };
+use crate::pipeline::model;
 use crate::refusals::{all, skipping};
-use crate::{Problem, model};
 
-/// Says what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why nothing is.
+/// Describes what is generated for the place at `pointer` (`#/components/schemas/Pet`), or why it is refused.
 ///
 /// # Errors
-/// When nothing stands there.
+/// If the document has nothing at `pointer`.
 pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
     let pointer = match pointer.strip_prefix('/') {
         Some(rest) => format!("#/{rest}"),
@@ -53,11 +54,11 @@ pub fn explain(document: &Document, pointer: &str) -> Result<String, Problem> {
     match api.as_ref().ok().and_then(|api| found(api, &pointer)) {
         Some((at, made)) => {
             if at != pointer {
-                lines.push(format!("nothing of its own is generated for it; it is part of {at}:"));
+                lines.push(format!("part of {at}:"));
             }
             lines.extend(made);
         }
-        None if refused.is_empty() => lines.push("nothing is generated for it".into()),
+        None if refused.is_empty() => lines.push("no code is generated for it".into()),
         None => {}
     }
     lines.extend(refused);
@@ -73,7 +74,10 @@ fn nothing_there(document: &Document, pointer: &str) -> Problem {
                 .as_object()
                 .map(|members| members.keys().map(String::as_str).collect::<Vec<_>>());
             let members = members.unwrap_or_default().join(", ");
-            return Problem::refused(around, format!("{pointer} is not in the document; here are: {members}"));
+            return Problem::refused(
+                around,
+                format!("{pointer} is not in the document; the members here are: {members}"),
+            );
         }
     }
     let reason = format!("`{pointer}` must be a JSON pointer, such as #/components/schemas/Pet or #/paths/~1pets/get");
@@ -86,7 +90,7 @@ fn within(inner: &str, outer: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What is generated for the innermost place around `pointer` for which something is, and that place.
+/// The innermost place enclosing `pointer` for which something is generated, and a description of that.
 fn found(api: &Api, pointer: &str) -> Option<(String, Vec<String>)> {
     let mut best: Option<(String, Vec<String>)> = None;
     let mut consider = |at: &str, lines: &dyn Fn() -> Vec<String>| {
@@ -137,18 +141,16 @@ fn field(field: &Field, owner: &str, api: &Api) -> Vec<String> {
         rust_text(&field.ty, field.is_option())
     )];
     let presence = match (field.required, field.nullable, &field.default) {
-        _ if field.one_way == Some(OneWay::Responses) => {
-            "only responses have it: requests may leave it out".to_string()
-        }
-        (true, false, _) => "it must be there, and not be null".to_string(),
-        (true, true, _) => "it must be there, and may be null".to_string(),
-        (false, _, Some(default)) => format!("left out, it is {default}"),
-        (false, true, None) => "it may be left out or null".to_string(),
-        (false, false, None) => "it may be left out, but not be null".to_string(),
+        _ if field.one_way == Some(OneWay::Responses) => "sent in responses only; requests may omit it".to_string(),
+        (true, false, _) => "required, not null".to_string(),
+        (true, true, _) => "required, may be null".to_string(),
+        (false, _, Some(default)) => format!("optional, {default} by default"),
+        (false, true, None) => "optional, may be null".to_string(),
+        (false, false, None) => "optional, not null".to_string(),
     };
     lines.push(presence);
     if field.one_way == Some(OneWay::Requests) {
-        lines.push("only requests have it: responses are written without".into());
+        lines.push("sent in requests only; responses omit it".into());
     }
     lines.extend(rules(&field.ty));
     if let Type::Named(ident) = &field.ty
@@ -171,7 +173,7 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
                     .map(|field| format!("    {}: {}", field.ident, rust_text(&field.ty, field.is_option()))),
             );
             lines.push(match &object.others {
-                Others::Ignored => "other members are passed over".into(),
+                Others::Ignored => "other members are ignored".into(),
                 Others::Refused => "other members are refused".into(),
                 Others::Kept(field) => format!("other members are kept in `{}`", field.ident),
             });
@@ -192,10 +194,10 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
                 .map(|it| format!("{} ({})", it.ident.unraw(), it.values.join(", ")));
             let all: Vec<String> = all.collect();
             let apart = match &union.tagging {
-                Tagging::Member(tag) => format!("told apart by `{tag}`"),
-                Tagging::Name => "told apart by its text or the name of its only member".into(),
-                Tagging::Value { exclusive: true } => "the one that the value fits".into(),
-                Tagging::Value { exclusive: false } => "the first that the value fits".into(),
+                Tagging::Member(tag) => format!("identified by `{tag}`"),
+                Tagging::Name => "identified by its text or the name of its only member".into(),
+                Tagging::Value { exclusive: true } => "the only one that matches".into(),
+                Tagging::Value { exclusive: false } => "the first one that matches".into(),
             };
             vec![format!("enum `types::{ident}`, {apart}: {}", all.join(", "))]
         }
@@ -204,7 +206,7 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
                 .iter()
                 .map(|part| format!("    {}: {}", part.ident, rust_text(&part.ty, false)));
             std::iter::once(format!(
-                "struct `types::{ident}`, an object with the members of each of:"
+                "struct `types::{ident}`, an object with the members of all of:"
             ))
             .chain(all)
             .collect()
@@ -212,7 +214,7 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
         Shape::Checked(alternatives) => {
             let all: Vec<String> = alternatives.iter().map(|it| it.values.join(", ")).collect();
             vec![format!(
-                "struct `types::{ident}`, the value as it came, which fits at least one of {}",
+                "struct `types::{ident}`, a JSON value that matches at least one of {}",
                 all.join(", ")
             )]
         }
@@ -224,10 +226,10 @@ fn named(definition: &TypeDefinition) -> Vec<String> {
     };
     lines.push(
         match (definition.in_requests, definition.in_responses) {
-            (true, true) => "read in requests and written in responses",
-            (true, false) => "read in requests",
-            (false, true) => "written in responses",
-            (false, false) => "not generated for its own sake: no operation uses it",
+            (true, true) => "used in requests and responses",
+            (true, false) => "used in requests",
+            (false, true) => "used in responses",
+            (false, false) => "not generated, because no operation uses it",
         }
         .into(),
     );
@@ -240,7 +242,7 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
         None => operation.ident.to_string(),
     };
     let mut lines = vec![format!(
-        "{} {}: `endpoints::{place}::handle`, which is given",
+        "{} {}: `endpoints::{place}::handle`, which receives",
         operation.method, operation.path
     )];
     for (fields, name, suffix) in [
@@ -271,7 +273,7 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
         lines.push("    upgrade: the connection, to become a websocket".into());
     }
     lines.push(format!(
-        "and answers `responses::{}`:",
+        "and returns `responses::{}`:",
         operation_type(api, operation, "Response")
     ));
     for success in &operation.successes {
@@ -280,7 +282,7 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
             ResponseContent::Json(ident, _) => format!("types::{}", ident.unraw()),
             ResponseContent::Bytes(media_type) => media_type.clone(),
             ResponseContent::Upgraded => "a websocket".to_string(),
-            ResponseContent::Whole => "the response as the handler builds it".to_string(),
+            ResponseContent::Whole => "the response that the handler builds".to_string(),
         };
         let status = success
             .status
@@ -290,7 +292,7 @@ fn function(operation: &Operation, api: &Api) -> Vec<String> {
     lines
 }
 
-/// The rules that are checked while a value is read, one a line.
+/// The rules that are checked when a value is read, one per line.
 fn rules(ty: &Type) -> Vec<String> {
     let of_items = |items: &Type| {
         rules(items)
@@ -299,7 +301,7 @@ fn rules(ty: &Type) -> Vec<String> {
             .collect::<Vec<_>>()
     };
     let own = match ty {
-        // Taken apart here and below: the compiler names a rule that would not be told.
+        // Destructured here and below, so that the compiler points out a rule that is not described.
         Type::String(StringRules {
             min_length,
             max_length,

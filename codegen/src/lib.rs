@@ -1,10 +1,13 @@
 //! Generates a Dropshot server and a progenitor client from an OpenAPI document.
 //!
-//! [`load`] reads the document, with what other files hold ([`bundle`]) and 3.1 said as 3.0 ([`newer`]); [`structure`] refuses what is no OpenAPI 3.0, [`read`] turns it into the neutral
-//! [`model`] and refuses what cannot be generated, [`lint`] refuses what only shows in the whole, [`emit`] writes the
-//! code, [`output`] compares it with the files there are or replaces them. [`refusals`] goes on after a refusal, and
-//! finds all. The generator knows nothing of any particular API: what it needs beyond OpenAPI it reads from the `x-`
-//! extensions that README.md lists.
+//! [`load`] reads a document. [`bundle`] brings in the parts that it keeps in other files, and [`newer`] converts
+//! OpenAPI 3.1 to 3.0. [`structure`] checks that the result is valid OpenAPI 3.0, [`read`] converts it to the
+//! [`model`], and [`lint`] checks rules that involve more than one part of the document. [`emit`] generates the code,
+//! and [`output`] compares it with the files on disk or replaces them. [`refusals`] continues after an error to collect
+//! all of them.
+//!
+//! The generator knows no particular API. Whatever it needs beyond OpenAPI comes from the `x-` extensions that
+//! README.md lists.
 
 pub mod bundle;
 pub mod emit;
@@ -14,9 +17,11 @@ pub mod lint;
 pub mod literals;
 pub mod load;
 pub mod model;
+pub mod naming;
 pub mod newer;
 pub mod node;
 pub mod output;
+pub mod pipeline;
 pub mod positions;
 pub mod read;
 pub mod refusals;
@@ -25,49 +30,8 @@ pub mod structure;
 pub mod versions;
 
 pub use error::Problem;
+pub use pipeline::{model, model_of, operations};
 
-/// The stack, in bytes, on which any document can be read and generated: documents nest and refer to themselves, and
-/// what reads them, progenitor's part too, recurses.
+/// The stack size, in bytes, that is enough to read any document and generate its code. Documents nest and refer to
+/// themselves, and their readers, including progenitor's, are recursive.
 pub const STACK: usize = 256 << 20;
-
-/// The model of a document that can be generated.
-///
-/// # Errors
-/// The first thing that cannot, with its place in the file.
-pub fn model(document: &load::Document) -> Result<model::Api, Problem> {
-    let located = |problem| document.positions.locate(&document.path, problem);
-    if let Some(problem) = structure::check(&document.value).into_iter().next() {
-        return Err(located(problem));
-    }
-    let api = read::api(&document.value).map_err(located)?;
-    match lint::check(&api).into_iter().next() {
-        Some(problem) => Err(located(problem)),
-        None => Ok(api),
-    }
-}
-
-/// The model of documents that each are a version of the same API.
-///
-/// # Errors
-/// The first thing that cannot be generated, with its place in its file.
-pub fn model_of(documents: &[load::Document]) -> Result<model::Api, Problem> {
-    match documents {
-        [one] => model(one),
-        several => {
-            for document in several {
-                model(document)?;
-            }
-            versions::merged(several)
-        }
-    }
-}
-
-/// How many operations a document has.
-pub fn operations(document: &load::Document) -> usize {
-    read::parts(&document.value)
-        .iter()
-        .filter(
-            |part| matches!(part, read::Part::PathMember { member, .. } if read::METHODS.contains(&member.as_str())),
-        )
-        .count()
-}

@@ -1,22 +1,22 @@
-//! Refusals that only show in the whole document.
+//! Checks that involve more than one part of a document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 
-use crate::Problem;
-use crate::emit::operation_prefix;
-use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition};
+use crate::error::Problem;
+use crate::model::{Api, BodyContent, Field, Operation, Shape, Tagging, Type, TypeDefinition, close_over};
+use crate::naming::operation_prefix;
 use crate::read::PARAMETER;
 
-/// Checks the whole; returns everything that cannot be generated.
+/// Returns everything that makes the document as a whole unsupported.
 pub fn check(api: &Api) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut types = BTreeMap::new();
     for definition in &api.types {
         if let Some(other) = types.insert(definition.ident.to_string(), definition) {
             let (ident, at) = (&definition.ident, &other.pointer);
-            let reason = format!("this is `{ident}` in Rust, and so is {at}; rename one");
+            let reason = format!("`{ident}` is also the Rust name of {at}; rename one");
             found.push(Problem::refused(&definition.pointer, reason));
         }
         found.extend(tags_are_text(definition, api).err());
@@ -31,13 +31,13 @@ pub fn check(api: &Api) -> Vec<Problem> {
         match names.get(&name) {
             None => {}
             Some((id, at)) if *id == operation.id => {
-                let reason = format!("operationId `{id}` is already used at {at}; each operation needs its own");
+                let reason = format!("operationId `{id}` is already used at {at}; operation ids must be unique");
                 found.push(Problem::refused(&operation.pointer, reason));
                 continue;
             }
             Some((id, at)) => {
                 let reason = format!(
-                    "`{}` and `{id}` at {at} both begin the names of their types with `{name}`; rename one",
+                    "`{}` and `{id}` at {at} have the same Rust name `{name}`; rename one",
                     operation.id
                 );
                 found.push(Problem::refused(&operation.pointer, reason));
@@ -51,42 +51,7 @@ pub fn check(api: &Api) -> Vec<Problem> {
     found
 }
 
-/// The schemas without names of their own that are reached from themselves without passing one that has a name.
-pub fn hold_themselves(api: &Api) -> Vec<&TypeDefinition> {
-    let inline: BTreeMap<String, &TypeDefinition> = api
-        .types
-        .iter()
-        .filter(|definition| definition.inline)
-        .map(|definition| (definition.ident.to_string(), definition))
-        .collect();
-    let all = inline.values().copied();
-    all.filter(|definition| holds_itself_inline(definition, &inline))
-        .collect()
-}
-
-/// Whether a schema without a name of its own is reached from itself without passing one that has a name.
-fn holds_itself_inline(definition: &TypeDefinition, inline: &BTreeMap<String, &TypeDefinition>) -> bool {
-    let mut reached = vec![definition];
-    let mut next = 0;
-    while let Some(current) = reached.get(next).copied() {
-        next += 1;
-        let mut idents = BTreeSet::new();
-        current.mentioned(&mut idents);
-        for ident in idents {
-            if ident == definition.ident {
-                return true;
-            }
-            if let Some(other) = inline.get(&ident.to_string()).copied()
-                && !reached.iter().any(|known| known.ident == other.ident)
-            {
-                reached.push(other);
-            }
-        }
-    }
-    false
-}
-
-/// Refuses a type that holds itself other than in an array or a map: it would have no end.
+/// Refuses a type that contains itself other than through an array or a map, because its values would be infinite.
 fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>) -> Result<(), Problem> {
     let mut reached = vec![definition];
     let mut next = 0;
@@ -95,7 +60,7 @@ fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>
         for ident in current.held() {
             if *ident == definition.ident {
                 let reason = format!(
-                    "`{}` holds itself through `{}`, without end; put it into an array or a map",
+                    "`{}` contains itself through `{}`; use an array or a map in between",
                     definition.ident, current.ident
                 );
                 return Err(Problem::refused(&definition.pointer, reason));
@@ -110,7 +75,7 @@ fn finite(definition: &TypeDefinition, types: &BTreeMap<String, &TypeDefinition>
     Ok(())
 }
 
-/// What tells alternatives apart must be text: a string or an enumeration.
+/// Checks that discriminators are strings or string enumerations.
 fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     let Shape::Union(union) = &definition.shape else {
         return Ok(());
@@ -137,7 +102,7 @@ fn tags_are_text(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> 
             };
             let lacks = |value: &&String| !values.iter().any(|known| known.value == **value);
             if let Some(value) = alternative.values.iter().find(lacks) {
-                let reason = format!("`{value}` stands for this alternative but is not among the values here");
+                let reason = format!("`{value}` identifies this alternative but is not one of the allowed values");
                 return Err(Problem::refused(&field.pointer, reason));
             }
         }
@@ -156,8 +121,8 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
         _ => &[],
     };
     if let Some(field) = form.iter().find(|field| !is_parameter(&field.ty, types)) {
-        let reason = "a form's member must be what a parameter may be: text, a number, a boolean, a time, a day, a UUID, \
-                      an enumeration, a `oneOf` of such or a list of such";
+        let reason = "a member of a form must be a string, a number, a boolean, an enumeration, a `oneOf` of these or \
+                      a list of these";
         return Err(Problem::refused(&field.pointer, reason));
     }
     for field in all.into_iter().flatten() {
@@ -167,14 +132,17 @@ fn parameters(operation: &Operation, types: &BTreeMap<String, &TypeDefinition>) 
     }
     for Field { name, pointer, .. } in &operation.query_parameters {
         if operation.path_parameters.iter().any(|field| field.name == *name) {
-            let reason = format!("Dropshot does not tell the query's `{name}` from the path's; rename one");
+            let reason = format!(
+                "`{name}` is both a query and a path parameter, which Dropshot does not distinguish; \
+                                  rename one"
+            );
             return Err(Problem::refused(pointer, reason));
         }
     }
     Ok(())
 }
 
-/// Whether a parameter can be of this type: a value that is a text, or a list of such.
+/// Whether a parameter can have this type: a scalar, or a list of scalars.
 fn is_parameter(ty: &Type, types: &BTreeMap<String, &TypeDefinition>) -> bool {
     match list_items(ty, types, 0) {
         Some(items) => is_text(items, types, 0),
@@ -182,7 +150,7 @@ fn is_parameter(ty: &Type, types: &BTreeMap<String, &TypeDefinition>) -> bool {
     }
 }
 
-/// The type of the items, where it is a list.
+/// The item type, if the type is a list.
 fn list_items<'t>(ty: &'t Type, types: &BTreeMap<String, &'t TypeDefinition>, depth: usize) -> Option<&'t Type> {
     match ty {
         Type::Array { items, .. } => Some(items),
@@ -194,7 +162,7 @@ fn list_items<'t>(ty: &'t Type, types: &BTreeMap<String, &'t TypeDefinition>, de
     }
 }
 
-/// Whether a value can stand in a parameter.
+/// Whether a value of this type can be written as the text of a parameter.
 fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -> bool {
     match ty {
         Type::String(_)
@@ -204,13 +172,13 @@ fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -
         | Type::Date
         | Type::DateTime
         | Type::Uuid => true,
-        // A circle of names has no end, which is refused elsewhere.
+        // Cycles of names are refused elsewhere.
         Type::Named(ident) if depth < 32 => match types.get(&ident.to_string()).map(|definition| &definition.shape) {
             Some(Shape::Enum(_)) => true,
             Some(Shape::Newtype(ty)) => is_text(ty, types, depth + 1),
             Some(Shape::Union(union)) => {
                 let is_text = |content: &Option<Type>| content.as_ref().is_some_and(|ty| is_text(ty, types, depth + 1));
-                // Dropshot looks for scalars in a `oneOf`, not in an `anyOf`.
+                // Dropshot accepts scalars in a `oneOf` but not in an `anyOf`.
                 union.tagging == (Tagging::Value { exclusive: true })
                     && union.alternatives.iter().all(|it| is_text(&it.content))
             }
@@ -220,8 +188,8 @@ fn is_text(ty: &Type, types: &BTreeMap<String, &TypeDefinition>, depth: usize) -
     }
 }
 
-/// Refuses a union that is told apart by its values and holds itself: to try its alternatives would take twice as long
-/// with every level of the value.
+/// Refuses an untagged union that contains itself, because trying its alternatives would take twice as long for every
+/// level of nesting.
 fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     let is_tried = match &definition.shape {
         Shape::Union(union) => matches!(union.tagging, Tagging::Value { .. }),
@@ -233,21 +201,21 @@ fn bounded(definition: &TypeDefinition, api: &Api) -> Result<(), Problem> {
     }
     let mut reached: BTreeSet<Ident> = BTreeSet::new();
     definition.mentioned(&mut reached);
-    crate::read::close_over(&api.types, &mut reached);
+    close_over(&api.types, &mut reached);
     match reached.contains(&definition.ident) {
         true => Err(Problem::refused(
             &definition.pointer,
-            "alternatives that only their values tell apart cannot hold this type itself: each level would double the \
-             ways to try; give every alternative a member of one value, such as `type`",
+            "a union without a discriminator must not contain itself, because each level of nesting would double the \
+             work; give every alternative a member with a constant value, such as `type`",
         )),
         false => Ok(()),
     }
 }
 
-/// Refuses paths that Dropshot's router would panic at; it passes over a slash at the end.
+/// Refuses paths on which Dropshot's router would panic. The router ignores a trailing slash.
 fn routes(operations: &[Operation]) -> Vec<Problem> {
     let mut found = Vec::new();
-    // By its parent, what stands at a place in the tree of routes first: a word or a variable, and in which path.
+    // For each parent path, the first segment found below it and the path that it belongs to: a literal or a variable.
     let mut places: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     let mut served: BTreeMap<(&str, &str, Option<&str>), &str> = BTreeMap::new();
     for operation in operations {
@@ -255,13 +223,14 @@ fn routes(operations: &[Operation]) -> Vec<Problem> {
             Err(reason) => found.push(Problem::refused(&operation.pointer, reason)),
             Ok(path) => {
                 let key = served.insert(
-                    // Operations of several versions do not overlap: each begins with a version of its own.
+                    // Operations of several versions do not overlap, because each starts at a different version.
                     (&operation.method, path, operation.versions.from.as_deref()),
                     &operation.path,
                 );
                 if let Some(other) = key {
                     let reason = format!(
-                        "Dropshot does not tell `{}` from `{other}`: it passes over a slash at the end; leave one out",
+                        "Dropshot does not distinguish `{}` from `{other}`, because it ignores a trailing slash; \
+                         remove one of them",
                         operation.path
                     );
                     found.push(Problem::refused(&operation.pointer, reason));
@@ -275,7 +244,7 @@ fn routes(operations: &[Operation]) -> Vec<Problem> {
 fn route<'o>(operation: &'o Operation, places: &mut BTreeMap<String, (&'o str, &'o str)>) -> Result<&'o str, String> {
     let path = operation.path.strip_suffix('/').unwrap_or(&operation.path);
     let Some(inside) = operation.path.strip_prefix('/') else {
-        return Err("a path begins with a slash".into());
+        return Err("a path must begin with a slash".into());
     };
     let inside = inside.strip_suffix('/').unwrap_or(inside);
     if inside.is_empty() {
@@ -286,22 +255,22 @@ fn route<'o>(operation: &'o Operation, places: &mut BTreeMap<String, (&'o str, &
     for segment in inside.split('/') {
         let variable = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         match variable {
-            Some("") => return Err("a variable of a path needs a name".into()),
+            Some("") => return Err("a path variable must have a name".into()),
             Some(name) if variables.contains(&name) => {
-                return Err(format!("the path names `{{{name}}}` twice; rename one"));
+                return Err(format!("the path contains `{{{name}}}` twice; rename one"));
             }
             Some(name) if !name.contains(['{', '}', ':']) => variables.push(name),
             None if segment.is_empty() => {
-                return Err("a path has no empty segments: leave out one of the slashes".into());
+                return Err("a path must not have empty segments; remove one of the slashes".into());
             }
             None if !segment.contains(['{', '}']) => {}
-            _ => return Err(format!("`{segment}`: a variable must be a whole segment of the path")),
+            _ => return Err(format!("`{segment}`: a path variable must be a whole segment")),
         }
         match places.get(&parent) {
             Some((there, other)) if *there != segment && (variable.is_some() || there.starts_with('{')) => {
                 return Err(format!(
-                    "Dropshot cannot tell `{segment}` from `{there}` of the path `{other}`: a segment is one word or \
-                     one variable; rename one"
+                    "`{segment}` conflicts with `{there}` in the path `{other}`: Dropshot requires literals or one \
+                     variable in the same place; change one of the paths"
                 ));
             }
             Some(_) => {}

@@ -1,24 +1,25 @@
-//! JSON values as Rust expressions of a type, which is also the check that they are values of it.
+//! Rust expressions for JSON values. Building an expression also checks that the value matches the type.
+
+use std::str::FromStr;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value};
 
-use crate::emit::integer;
-use crate::model::{Alternative, Field, Others, Shape, Struct, Tagging, Type, TypeDefinition, Union};
+use crate::model::{Alternative, Field, IntegerKind, Others, Shape, Struct, Tagging, Type, TypeDefinition, Union};
 
-/// The value is none of the type.
+/// The value does not match the type.
 #[derive(Debug, PartialEq)]
 pub struct NoValue;
 
-/// How deep values may be nested: the end of a member whose default holds the member again.
+/// The maximum nesting of values, which ends the recursion where a member's default contains the member itself.
 const DEEPEST: usize = 32;
 
-/// What a member is when a client leaves it out, as the document's default says: `None` without a default, or where
-/// the member must be there anyway.
+/// The expression for a member that the client leaves out, from the document's default. `None` if there is no default
+/// or if the member is required.
 ///
 /// # Errors
-/// When the default is no value of the member.
+/// If the default does not match the member's type.
 pub fn default(field: &Field, types: &[TypeDefinition]) -> Result<Option<TokenStream>, NoValue> {
     let Some(value) = &field.default else { return Ok(None) };
     let expression = Literals { types }.member(field, Some(value), 0)?;
@@ -50,7 +51,7 @@ impl Literals<'_> {
             return Err(NoValue);
         }
         let holds = |holds: bool| if holds { Ok(()) } else { Err(NoValue) };
-        // What has no literal is read from its JSON, which was read here before.
+        // Types without literals are parsed from JSON at run time. The value has been checked here.
         let read = |is_value: bool| {
             let json = value.to_string();
             holds(is_value).map(|()| quote! { codegen_runtime::constant(#json) })
@@ -248,4 +249,9 @@ impl Literals<'_> {
             }
         }
     }
+}
+
+/// An integer literal with its type.
+pub(crate) fn integer(value: i128, kind: IntegerKind) -> TokenStream {
+    TokenStream::from_str(&format!("{value}{}", kind.name())).unwrap_or_default()
 }

@@ -1,29 +1,30 @@
-//! Reading the document.
+//! Reading documents from files and strings.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::error::Problem;
 use crate::node::Node;
 use crate::positions::{DEEPEST_JSON, Positions, deeper, too_deep};
-use crate::{Problem, bundle, newer};
+use crate::{bundle, newer};
 
-/// A document.
+/// An OpenAPI document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Where it was read from.
+    /// The file that it was read from.
     pub path: PathBuf,
-    /// The document as it stands.
+    /// Its content.
     pub value: Value,
-    /// Where in the file its values stand.
+    /// The line and column of each value.
     pub positions: Positions,
 }
 
 /// Reads a YAML or JSON document from a file.
 ///
 /// # Errors
-/// When the file or one that it refers to cannot be read, is neither YAML nor JSON, or is no OpenAPI 3.0 or 3.1.
+/// If the file or one that it refers to cannot be read, is neither YAML nor JSON, or is not OpenAPI 3.0 or 3.1.
 pub fn from_file(path: &Path) -> Result<Document, Problem> {
     let text = std::fs::read_to_string(path).map_err(|source| Problem::Io {
         path: path.into(),
@@ -32,10 +33,10 @@ pub fn from_file(path: &Path) -> Result<Document, Problem> {
     from_text(path, &text)
 }
 
-/// Reads a document from its text; `path` is for messages, and where the files lie that it refers to.
+/// Reads a document from a string. Messages use `path`, and references to other files are relative to it.
 ///
 /// # Errors
-/// When it is neither YAML nor JSON, refers to what is not there, or is no OpenAPI 3.0 or 3.1.
+/// If it is neither YAML nor JSON, refers to something that does not exist, or is not OpenAPI 3.0 or 3.1.
 pub fn from_text(path: &Path, text: &str) -> Result<Document, Problem> {
     let (mut value, mut positions) = parsed(path, text)?;
     version(&value).map_err(|problem| positions.locate(path, problem))?;
@@ -67,7 +68,7 @@ fn parsed(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
     }
 }
 
-/// A text that begins like JSON and is none may still be YAML in braces.
+/// Parses JSON. A text that looks like JSON but is not valid JSON may still be YAML in flow style.
 fn json(path: &Path, text: &str) -> Result<(Value, Positions), Problem> {
     if let Some((line, column)) = deeper(text, DEEPEST_JSON) {
         return Err(too_deep(path, line, column, DEEPEST_JSON));
@@ -112,7 +113,7 @@ fn version(value: &Value) -> Result<(), Problem> {
         .any(|known| version.text().is_ok_and(|text| text.starts_with(known)));
     if !is_known {
         let found = version.text()?;
-        return Err(version.refuse(format!("OpenAPI 3.0.x or 3.1.x is needed, this is {found}")));
+        return Err(version.refuse(format!("must be OpenAPI 3.0.x or 3.1.x, is {found}")));
     }
     Ok(())
 }

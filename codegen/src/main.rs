@@ -1,4 +1,4 @@
-//! `codegen`: a Dropshot server and a progenitor client from an OpenAPI document.
+//! The `codegen` command: generates a Dropshot server and a progenitor client from an OpenAPI document.
 
 mod project;
 mod report;
@@ -13,55 +13,58 @@ use report::Progress;
 /// Generates a Dropshot server and a progenitor client from an OpenAPI document.
 #[derive(Clone, Parser)]
 #[command(after_help = "\
-Exit codes: 0 done (check: all fresh), 1 the document or a file is at fault, 2 check found differences.
+Exit codes: 0 success (check: all files are fresh), 1 the document or a file has an error, 2 check found differences.
 
 Examples:
-  Write server and client:
+  Generate a server and a client:
     codegen --spec api.yaml --server server/src/generated --client client/src/generated
-  Fail in CI when they are not what the document says:
+  Fail in CI if they do not match the document:
     codegen check --spec api.yaml --server server/src/generated --client client/src/generated
-  Only read the document, and list everything in it that cannot be generated:
+  Only check the document, and list everything in it that is not supported:
     codegen --spec api.yaml --all
-  Begin with a document of which not everything can be generated yet:
+  Generate the supported operations of a document:
     codegen --spec api.yaml --server src/generated --skip-unsupported
-  A crate that serves from the first day, each operation answering 501 until it is written:
+  Write a crate that serves the document, answering 501 until the operations are implemented:
     codegen --spec petstore.yaml init pets && cd pets && cargo run
-  The file of an operation that the document has anew:
+  Write the file of an operation that was added to the document:
     codegen --spec openapi.yaml new list_pets
-  What becomes of a place in the document, or why nothing does:
+  Explain what is generated for a place in the document, or why it is refused:
     codegen --spec api.yaml explain '#/components/schemas/Pet/properties/name'
-  A server below a module of the crate:
+  Generate a server below a module of the crate:
     codegen --spec pets.yaml --server src/pets/generated --root crate::pets
-  Several contracts, each with its folders, as a file lists them:
+  Check several contracts that a file lists:
     codegen check --project codegen.toml")]
 struct Cli {
-    /// A file that lists contracts (`[[contract]]`), each with the options `spec`, `server`, `client`, `root`, `dispatch` and
-    /// `templates` of its own; everything is done for each, and `new` for the one that has the operation.
+    /// A file that lists several contracts (`[[contract]]`), each with its own `spec`, `server`, `client`, `root`,
+    /// `dispatch` and `templates`. The command runs for each of them; `new` runs for the one that has the operation
     #[arg(long, global = true, value_name = "FILE", conflicts_with_all = ["spec", "server", "client", "root", "dispatch", "templates"])]
     project: Option<PathBuf>,
-    /// The OpenAPI document, YAML or JSON; several, each with a version of its own, become one server of all versions.
+    /// The OpenAPI document, in YAML or JSON. Several documents with different versions become one server of all
+    /// versions
     #[arg(long, global = true, value_name = "FILE", default_value = "openapi.yaml")]
     spec: Vec<PathBuf>,
-    /// The folder of the server's generated module; left out, no server is generated.
+    /// The folder for the server's generated module. Without it, no server is generated
     #[arg(long, global = true, value_name = "DIR")]
     server: Option<PathBuf>,
-    /// The folder of the client's generated module; left out, no client is generated.
+    /// The folder for the client's generated module. Without it, no client is generated
     #[arg(long, global = true, value_name = "DIR")]
     client: Option<PathBuf>,
-    /// The module that holds what generated code uses: `context`, `error`, `front_door` and `endpoints` for the
-    /// server, `hooks` for the client.
+    /// The module that contains what the generated code uses: `context`, `error`, `gateway` and `endpoints` for a
+    /// server, `hooks` for a client
     #[arg(long, global = true, value_name = "PATH", default_value = "crate", value_parser = parse_root)]
     root: emit::Root,
-    /// What brings a request to its operation's file: Dropshot's server, or a server of your own by a table of functions.
+    /// How requests reach their operations: through Dropshot's server, or through a table of functions for your own
+    /// server
     #[arg(long, global = true, value_enum, default_value_t)]
     dispatch: Dispatch,
-    /// Where the document cannot be generated: list every place, not only the first and the causes.
+    /// List every error with its place, not only the first with a summary of the others
     #[arg(long, global = true)]
     all: bool,
-    /// Leave out the operations that cannot be generated, list them, and generate the others.
+    /// Leave out the operations that are not supported, list them, and generate the others
     #[arg(long, global = true)]
     skip_unsupported: bool,
-    /// `new`: the folder with the templates of an operation's files; left out, those of a crate made by `init`.
+    /// For `new`: the folder with the templates of an operation's files [default: the templates of a crate made by
+    /// `init`]
     #[arg(long, global = true, value_name = "DIR")]
     templates: Option<PathBuf>,
     #[command(subcommand)]
@@ -71,10 +74,11 @@ struct Cli {
 #[derive(Clone, Copy, Default, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Dispatch {
-    /// `dispatch.rs` implements the API trait, for Dropshot's server.
+    /// Generate `dispatch.rs`, which implements the API trait, for Dropshot's server
     #[default]
     Dropshot,
-    /// `calls.rs` is a table of the operations, each a function of a `codegen_runtime::call::Request`.
+    /// Generate `calls.rs`, a table of functions that each take a `codegen_runtime::call::Request`, and a `dispatch.rs` that
+    /// implements the API trait with a gateway
     Calls,
 }
 
@@ -89,28 +93,29 @@ impl From<Dispatch> for emit::Dispatch {
 
 #[derive(Clone, Default, Subcommand)]
 enum Command {
-    /// Write the files (the default).
+    /// Write the generated files (the default)
     #[default]
     Generate,
-    /// Write nothing; fail when a file is stale, missing or orphaned.
+    /// Write nothing, and fail if a file is stale, missing or orphaned
     Check,
-    /// Write a crate around the generated code, which serves; nothing is overwritten.
+    /// Write a crate that serves the document. Existing files are never overwritten
     Init {
-        /// The crate's folder, new or empty; its last part is the crate's name.
+        /// The crate's folder, which must be new or empty. Its last component is the crate's name
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Where codegen-runtime lies; left out, beside codegen's sources, or in the registry where they are not.
+        /// The folder of codegen-runtime [default: the one beside codegen's sources, or else the registry]
         #[arg(long, value_name = "DIR")]
         runtime: Option<PathBuf>,
     },
-    /// Write the files of an operation, and name them in their modules; nothing is overwritten.
+    /// Write the files of an operation and add it to its modules. Existing files are never overwritten
     New {
-        /// The `operationId`.
+        /// The `operationId`
         operation: String,
     },
-    /// Say what is made of a place in the document: the Rust type, the rules that are checked, or why it is refused.
+    /// Explain what is generated for a place in the document: the Rust type, the rules that are checked, or why it is
+    /// refused
     Explain {
-        /// The JSON pointer of the place, `#/paths/~1pets/get`; a slash in a name is written `~1`.
+        /// The JSON pointer of the place, such as `#/paths/~1pets/get`. Write `~1` for a slash in a name
         pointer: String,
     },
 }
@@ -125,7 +130,7 @@ fn main() -> ExitCode {
         });
     let outcome = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(outcome)) => outcome,
-        // The panic has been printed.
+        // The panic hook has already printed the message.
         Ok(Err(_)) => return ExitCode::from(101),
         Err(source) => Err(Problem::Io {
             path: "codegen".into(),
@@ -168,7 +173,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
         [first, ..] if documents.len() == 1 || !is_of_one => first,
         _ => {
             return Err(Problem::Scaffold(
-                "a client, and a new crate, are of one version: name one `--spec`".into(),
+                "a client or a new crate must have exactly one `--spec`".into(),
             ));
         }
     };
@@ -191,7 +196,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Problem> {
             Ok(ExitCode::SUCCESS)
         }
         Command::New { operation } => new(cli, &documents, operation, &progress),
-        // Answered before, also of documents that are refused.
+        // Handled above, so that refused documents can be explained too.
         Command::Explain { .. } => Ok(ExitCode::SUCCESS),
     }
 }
@@ -219,15 +224,16 @@ fn new(cli: &Cli, documents: &[load::Document], id: &str, progress: &Progress) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// The document, or what is left of it; `None` when it is refused, which has been told.
+/// The document, without its unsupported operations if they are to be skipped. `None` if it is refused, which has been
+/// reported.
 fn supported(cli: &Cli, document: load::Document, progress: &Progress) -> Result<Option<load::Document>, Problem> {
-    progress.step("looking at every operation and schema");
+    progress.step("checking every operation and schema");
     let problems = refusals::all(&document);
     if problems.is_empty() {
         return Ok(Some(document));
     }
     if cli.skip_unsupported {
-        progress.step("leaving out what cannot be generated");
+        progress.step("leaving out unsupported operations");
         let (document, left) = refusals::skipping(&document)?;
         progress.done();
         report::left_out(&left, codegen::operations(&document));
@@ -250,7 +256,7 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
     report::unnamed(&api);
     let mut folders = Vec::new();
     if let Some(folder) = &cli.server {
-        progress.step(format!("writing a server of {} operations", api.operations.len()));
+        progress.step(format!("generating a server with {} operations", api.operations.len()));
         let files = emit::server(&api, &cli.root, cli.dispatch.into());
         let files = files.map_err(|problem| match documents {
             [document] => document.positions.locate(&document.path, problem),
@@ -259,7 +265,7 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
         folders.push((folder, files));
     }
     if let Some(folder) = &cli.client {
-        progress.step(format!("writing a client of {} operations", api.operations.len()));
+        progress.step(format!("generating a client with {} operations", api.operations.len()));
         for document in documents {
             folders.push((folder, emit::client(document, &api, &cli.root)?));
         }
@@ -286,8 +292,7 @@ fn generate(cli: &Cli, documents: &[load::Document], progress: &Progress, check:
         eprintln!("{difference}");
     }
     eprintln!(
-        "generated code is not what {} says: generate it anew (the same command without `check`), and commit what \
-         changes",
+        "the generated code does not match {}; run the same command without `check` and commit the changes",
         shown(&cli.spec)
     );
     Ok(ExitCode::from(2))

@@ -1,16 +1,16 @@
-//! OpenAPI 3.1 as 3.0, as far as the two can say the same.
+//! Conversion from OpenAPI 3.1 to 3.0, as far as 3.0 can express the same.
 //!
-//! What 3.0 has no word for stays as it is, and is refused where it is read.
+//! Anything that 3.0 cannot express is left unchanged, and refused by the readers.
 
 use serde_json::{Map, Value, json};
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::node::escaped;
 
-/// Says a document of OpenAPI 3.1 in 3.0's words.
+/// Converts a document from OpenAPI 3.1 to 3.0.
 ///
 /// # Errors
-/// What no server can be made of, or is written in another dialect.
+/// If the document uses webhooks or another JSON Schema dialect.
 pub fn converted(document: &mut Value) -> Result<(), Problem> {
     if document
         .get("webhooks")
@@ -19,7 +19,7 @@ pub fn converted(document: &mut Value) -> Result<(), Problem> {
     {
         return Err(Problem::refused(
             "#/webhooks",
-            "webhooks are calls that the server makes; leave them out, and call without generated code",
+            "webhooks are not supported; remove them",
         ));
     }
     if let Some(dialect) = document.get("jsonSchemaDialect").and_then(Value::as_str)
@@ -29,7 +29,7 @@ pub fn converted(document: &mut Value) -> Result<(), Problem> {
         ]
         .contains(&dialect)
     {
-        let reason = format!("schemas of the dialect `{dialect}` are not supported; use OpenAPI's own");
+        let reason = format!("the schema dialect `{dialect}` is not supported; use OpenAPI's own");
         return Err(Problem::refused("#/jsonSchemaDialect", reason));
     }
     if let Some(members) = document.as_object_mut() {
@@ -48,7 +48,7 @@ pub fn converted(document: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Looks for schemas.
+/// Converts all schemas below a value that is not a schema itself.
 fn outside(value: &mut Value, pointer: &str) {
     match value {
         Value::Object(members) => {
@@ -115,7 +115,7 @@ fn schema(value: &mut Value) {
     }
 }
 
-/// What stands beside a reference counts in 3.1; in 3.0 the reference needs a place of its own.
+/// Moves a `$ref` that has siblings into an `allOf`. OpenAPI 3.1 applies the siblings; 3.0 ignores them.
 fn reference(members: &mut Map<String, Value>) {
     if members.len() < 2 {
         return;
@@ -148,7 +148,7 @@ fn constant(members: &mut Map<String, Value>) {
     }
 }
 
-/// `[string, "null"]` is a string that may be null; of several types, each is an alternative.
+/// Converts a list of types: `[string, "null"]` becomes a nullable string, and several types become alternatives.
 fn types(members: &mut Map<String, Value>) {
     let Some(mut all) = (match members.get("type") {
         Some(Value::Array(all)) => Some(all.clone()),
@@ -168,10 +168,10 @@ fn types(members: &mut Map<String, Value>) {
             return;
         }
         [one] => drop(members.insert("type".into(), one.clone())),
-        // Of which type each rule is would be a guess: it is refused, with what to do.
+        // It is unclear to which type each rule belongs, so the readers refuse it with a remedy.
         _ if says_more => return,
         several => {
-            // Whole numbers are numbers, too: as two alternatives they would both fit.
+            // Every integer is also a number, so a value would match both alternatives.
             let has_numbers = several.iter().any(|ty| ty == "number");
             let several = several.iter().filter(|ty| !has_numbers || **ty != "integer");
             let alternatives: Vec<Value> = several.map(|ty| json!({ "type": ty })).collect();
@@ -202,7 +202,7 @@ fn is_annotation(key: &str) -> bool {
         || key.starts_with("x-")
 }
 
-/// An alternative that is null makes the others nullable.
+/// Converts a null alternative to `nullable` on the others.
 fn alternatives(members: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
         let Some(Value::Array(all)) = members.get_mut(keyword) else {
@@ -222,7 +222,8 @@ fn alternatives(members: &mut Map<String, Value>) {
     }
 }
 
-/// A bound that excludes itself is a number of its own in 3.1; where both are stated, the closer one counts.
+/// Converts exclusive bounds, which are numbers in 3.1 and flags in 3.0. If both bounds are present, the tighter one
+/// applies.
 fn bounds(members: &mut Map<String, Value>, bound: &str, exclusive: &str, is_closer: fn(&f64, &f64) -> bool) {
     let Some(value) = members.get(exclusive).filter(|value| value.is_number()).cloned() else {
         return;
@@ -237,7 +238,7 @@ fn bounds(members: &mut Map<String, Value>, bound: &str, exclusive: &str, is_clo
     }
 }
 
-/// Texts that are bytes.
+/// Converts `contentEncoding: base64` to `format: byte`.
 fn content(members: &mut Map<String, Value>) {
     let encoding = members.get("contentEncoding").and_then(Value::as_str);
     let format = match (encoding, members.contains_key("contentMediaType")) {

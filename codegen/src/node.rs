@@ -1,17 +1,17 @@
-//! A place in the document: a value with its JSON pointer.
+//! A place in the document: a value and its JSON pointer.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use heck::ToUpperCamelCase;
 use serde_json::{Map, Value};
 
-use crate::Problem;
-use crate::emit::operation_prefix;
-use crate::read::{METHODS, unnamed};
+use crate::error::Problem;
+use crate::naming::{Names, OPERATION_TYPES, Renamed, Shared, SharedNames, operation_prefix, unnamed};
 
-/// A value of the document and where it stands.
+/// The members of a path item that are operations.
+pub const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/// A value of the document, with its JSON pointer.
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
     root: &'a Value,
@@ -20,46 +20,13 @@ pub struct Node<'a> {
     names: SharedNames,
 }
 
-/// The type names that the document gives, in Rust's case.
-#[derive(Debug, Default)]
-pub struct Names {
-    /// Those of component schemas.
-    pub schemas: BTreeSet<String>,
-    /// Those made of operations' ids.
-    pub operations: BTreeSet<String>,
-}
-
-/// Names in Rust that are not made of the document's own: another version of the API has those.
-#[derive(Debug, Default)]
-pub struct Renamed {
-    /// What stands for a component schema's name.
-    pub schemas: BTreeMap<String, String>,
-    /// What stands for an operation's id, by path and method.
-    pub operations: BTreeMap<(String, String), String>,
-}
-
-/// What all places of a document share: names that are gathered once, when they are first asked for.
-#[derive(Debug, Default)]
-pub struct Shared {
-    names: OnceCell<Names>,
-    renamed: Renamed,
-    /// Names that were given to schemas without one, and where those stand.
-    given: RefCell<BTreeMap<String, String>>,
-}
-
-/// It, for as many readings as there are.
-pub type SharedNames = Rc<Shared>;
-
-/// What the names of an operation's own types end with.
-pub const OPERATION_TYPES: [&str; 5] = ["Path", "Query", "Headers", "Form", "Response"];
-
 impl<'a> Node<'a> {
     /// The whole document.
     pub fn root(root: &'a Value) -> Self {
         Node::root_with(root, SharedNames::default())
     }
 
-    /// The whole document, with other names in Rust.
+    /// The whole document, with replacements for some Rust names.
     pub fn root_renamed(root: &'a Value, renamed: Renamed) -> Self {
         let shared = Shared {
             renamed,
@@ -68,7 +35,7 @@ impl<'a> Node<'a> {
         Node::root_with(root, Rc::new(shared))
     }
 
-    /// The whole document, with its names from another reading of it.
+    /// The whole document, with the names collected by another reading of it.
     pub fn root_with(root: &'a Value, names: SharedNames) -> Self {
         Node {
             root,
@@ -78,7 +45,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The document that this place is in.
+    /// The root of the document that contains this node.
     pub fn whole(&self) -> Node<'a> {
         Node {
             root: self.root,
@@ -88,7 +55,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The type names that the document gives.
+    /// The type names that come from the document.
     pub fn names(&self) -> &Names {
         self.names.names.get_or_init(|| {
             let members = |value: Option<&'a Value>| value.and_then(Value::as_object).into_iter().flatten();
@@ -123,33 +90,33 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The names that are not made of the document's own.
+    /// The replacements for some Rust names.
     pub fn renamed(&self) -> &Renamed {
         &self.names.renamed
     }
 
-    /// Gives the schema here this name in Rust; `false` where one at another place has it.
+    /// Reserves a Rust name for the schema at this node. Returns `false` if a schema at another place has reserved it.
     pub fn give(&self, name: &str) -> bool {
         let mut given = self.names.given.borrow_mut();
         *given.entry(name.to_string()).or_insert_with(|| self.pointer.clone()) == self.pointer
     }
 
-    /// The value here.
+    /// The value at this node.
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// The JSON pointer of this place.
+    /// The JSON pointer of this node.
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// A refusal that names this place.
+    /// An error that refers to this node.
     pub fn refuse(&self, reason: impl Into<String>) -> Problem {
         Problem::refused(&self.pointer, reason)
     }
 
-    /// The member `key`, if there is one.
+    /// The member `key`, if present.
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
         self.value.get(key).map(|value| self.child(key, value))
     }
@@ -157,15 +124,15 @@ impl<'a> Node<'a> {
     /// The member `key`.
     ///
     /// # Errors
-    /// When it is missing.
+    /// If it is missing.
     pub fn need(&self, key: &str) -> Result<Node<'a>, Problem> {
         self.get(key).ok_or_else(|| self.refuse(format!("`{key}` is missing")))
     }
 
-    /// The members of an object, in the document's order.
+    /// The members of this object, in document order.
     ///
     /// # Errors
-    /// When this is no object.
+    /// If this is not an object.
     pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, Problem> {
         Ok(self
             .object()?
@@ -174,10 +141,10 @@ impl<'a> Node<'a> {
             .collect())
     }
 
-    /// The items of an array.
+    /// The items of this array.
     ///
     /// # Errors
-    /// When this is no array.
+    /// If this is not an array.
     pub fn items(&self) -> Result<Vec<Node<'a>>, Problem> {
         let items = self.value.as_array().ok_or_else(|| self.refuse("must be an array"))?;
         Ok(items
@@ -187,26 +154,34 @@ impl<'a> Node<'a> {
             .collect())
     }
 
-    /// The text here.
+    /// The string at this node.
     ///
     /// # Errors
-    /// When this is no string.
+    /// If this is not a string.
     pub fn text(&self) -> Result<&'a str, Problem> {
         self.value.as_str().ok_or_else(|| self.refuse("must be a string"))
     }
 
-    /// The text of the member `key`, if there is one.
+    /// The string in the member `key`, if present.
     ///
     /// # Errors
-    /// When it is no string.
+    /// If it is not a string.
     pub fn text_of(&self, key: &str) -> Result<Option<&'a str>, Problem> {
         self.get(key).map(|node| node.text()).transpose()
     }
 
-    /// Whether the member `key` is `true`; absent is `false`.
+    /// The trimmed `description`, or an empty string if there is none.
     ///
     /// # Errors
-    /// When it is no boolean.
+    /// If it is not a string.
+    pub fn description(&self) -> Result<String, Problem> {
+        Ok(self.text_of("description")?.unwrap_or_default().trim().to_string())
+    }
+
+    /// Whether the member `key` is `true`. An absent member counts as `false`.
+    ///
+    /// # Errors
+    /// If it is not a boolean.
     pub fn flag(&self, key: &str) -> Result<bool, Problem> {
         match self.get(key) {
             None => Ok(false),
@@ -214,42 +189,45 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The count in the member `key`, if there is one.
+    /// The count in the member `key`, if present.
     ///
     /// # Errors
-    /// When it is no whole number from 0.
+    /// If it is not a non-negative integer.
     pub fn count(&self, key: &str) -> Result<Option<usize>, Problem> {
         match self.get(key) {
             None => Ok(None),
             Some(node) => match node.value.as_u64().and_then(|count| usize::try_from(count).ok()) {
                 Some(count) => Ok(Some(count)),
-                None => Err(node.refuse("must be a whole number from 0")),
+                None => Err(node.refuse("must be a non-negative integer")),
             },
         }
     }
 
-    /// The object here.
+    /// The object at this node.
     ///
     /// # Errors
-    /// When this is no object.
+    /// If this is not an object.
     pub fn object(&self) -> Result<&'a Map<String, Value>, Problem> {
         self.value.as_object().ok_or_else(|| self.refuse("must be an object"))
     }
 
-    /// Follows a `$ref` inside the document; anything else is returned as it is.
+    /// Follows a `$ref` within the document. Any other node is returned unchanged.
     ///
     /// # Errors
-    /// When the reference leads out of the document or to nothing.
+    /// If the reference points outside the document, to nothing, or to another reference.
     pub fn resolved(&self) -> Result<Node<'a>, Problem> {
         let Some(reference) = self.text_of("$ref")? else {
             return Ok(self.clone());
         };
-        let place = reference
-            .strip_prefix('#')
-            .ok_or_else(|| self.refuse(format!("`{reference}` leads out of the document; bring it in")))?;
+        let place = reference.strip_prefix('#').ok_or_else(|| {
+            self.refuse(format!(
+                "`{reference}` is outside the document; move its target into the \
+                 document"
+            ))
+        })?;
         let value = self.root.pointer(place).ok_or_else(|| {
             self.refuse(format!(
-                "`{reference}` names nothing in this document; define it, or name another"
+                "`{reference}` does not exist in this document; define it or correct the reference"
             ))
         })?;
         let target = Node {
@@ -259,7 +237,9 @@ impl<'a> Node<'a> {
             names: self.names.clone(),
         };
         if target.get("$ref").is_some() {
-            return Err(self.refuse(format!("`{reference}` is itself a reference; name its target directly")));
+            return Err(self.refuse(format!(
+                "`{reference}` is a reference itself; refer to its target directly"
+            )));
         }
         Ok(target)
     }
@@ -274,7 +254,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A member's name as JSON pointers write it.
+/// A member name, escaped for use in a JSON pointer.
 pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

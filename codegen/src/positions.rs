@@ -1,46 +1,46 @@
-//! Where in the file the values of the document stand.
+//! Line and column of every value in a document.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use saphyr_parser::{Event, Parser, ScanError, Span};
 
-use crate::Problem;
 use crate::error::Place;
+use crate::error::Problem;
 use crate::node::escaped;
 
-/// The line and column (both from 1) of every value, by its JSON pointer. A member stands where its name does.
+/// The line and column (both from 1) of every value, by JSON pointer. A member is located at its name.
 #[derive(Clone, Debug, Default)]
 pub struct Positions(BTreeMap<String, (usize, usize)>, Vec<Foreign>);
 
-/// A part of the document that comes from another file.
+/// A part of the document that was read from another file.
 #[derive(Clone, Debug)]
 pub struct Foreign {
-    /// Where it stands in the document.
+    /// The JSON pointer of the part within the document.
     pub at: String,
     /// The file.
     pub path: PathBuf,
-    /// Where it stands there.
+    /// The JSON pointer of the part within its file.
     pub inner: String,
-    /// The places of that file.
+    /// The positions of that file.
     pub positions: Positions,
 }
 
-/// An object or array that is being walked.
+/// An object or array whose members are being read.
 struct Open {
     pointer: String,
-    /// The index of the next item; `None` for an object.
+    /// The index of the next item; `None` in an object.
     index: Option<usize>,
-    /// In an object: the member whose value comes next.
+    /// In an object, the member whose value comes next.
     member: Option<String>,
 }
 
 impl Positions {
-    /// Walks a YAML text.
+    /// Locates the values of a YAML document.
     ///
     /// # Errors
-    /// When it is no YAML, nests deeper than [`DEEPEST_YAML`], or names a member twice: the second would silently replace
-    /// the first.
+    /// If the text is not YAML, nests deeper than [`DEEPEST_YAML`], or repeats a member, in which case the second would
+    /// silently replace the first.
     pub fn of(path: &Path, text: &str) -> Result<Self, Problem> {
         let mut all = Positions::default();
         let mut open: Vec<Open> = Vec::new();
@@ -80,7 +80,7 @@ impl Positions {
                         all.value(&mut open, span);
                     }
                 },
-                // What an alias stands for is found where it was written.
+                // The target of an alias is located where it was first written.
                 Event::Alias(_) => {
                     all.value(&mut open, span);
                 }
@@ -90,16 +90,17 @@ impl Positions {
         Ok(all)
     }
 
-    /// Walks a JSON text, which must be well-formed.
+    /// Locates the values of a JSON document, which must be well-formed.
     ///
     /// # Errors
-    /// When it names a member twice.
+    /// If an object repeats a member.
     pub fn of_json(path: &Path, text: &str) -> Result<Self, Problem> {
         let mut all = Positions::default();
         let mut open: Vec<Open> = Vec::new();
         let (mut line, mut began) = (1, 0);
         let mut rest = text.char_indices().peekable();
-        // Characters, not bytes, count as columns; lines are short but for minified documents, which are one.
+        // Columns count characters, not bytes. Counting resumes from the last position, because a minified document is
+        // one long line.
         let mut counted = (0, 0);
         while let Some((index, character)) = rest.next() {
             let mut column = || {
@@ -156,13 +157,13 @@ impl Positions {
         match self.0.insert(pointer.clone(), place) {
             None => Ok(()),
             Some((line, _)) => {
-                let reason = format!("`{name}` stands here twice; the first is on line {line}");
+                let reason = format!("`{name}` occurs twice; the first is on line {line}");
                 Err(self.locate(path, Problem::refused(&pointer, reason)))
             }
         }
     }
 
-    /// Notes that a value begins, and returns its pointer.
+    /// Records the position of a value and returns its pointer.
     fn value(&mut self, open: &mut [Open], span: Span) -> String {
         self.value_at(open, at(span))
     }
@@ -184,17 +185,17 @@ impl Positions {
         pointer
     }
 
-    /// Adds a part that comes from another file.
+    /// Adds a part that was read from another file.
     pub fn add(&mut self, part: Foreign) {
         self.1.push(part);
     }
 
-    /// Whether parts of the document come from other files.
+    /// Whether parts of the document were read from other files.
     pub fn are_of_several_files(&self) -> bool {
         !self.1.is_empty()
     }
 
-    /// The part from another file that holds the pointer, and where that is there.
+    /// The part from another file that contains the pointer, and the pointer within that file.
     fn foreign(&self, pointer: &str) -> Option<(&Foreign, String)> {
         let within = |part: &&Foreign| {
             let rest = pointer.strip_prefix(part.at.as_str());
@@ -204,7 +205,7 @@ impl Positions {
         Some((part, format!("{}{}", part.inner, &pointer[part.at.len()..])))
     }
 
-    /// Adds to a refusal where its place is in the file `path`: the place itself, or the nearest around it.
+    /// Adds the place in the file to an error: that of the value, or of its nearest enclosing value that has one.
     pub fn locate(&self, path: &Path, problem: Problem) -> Problem {
         match problem {
             Problem::Refused {
@@ -244,23 +245,23 @@ impl Positions {
     }
 }
 
-/// How deep YAML may nest: what serde's reader allows.
+/// The maximum nesting of YAML, which is the limit of serde's reader.
 pub const DEEPEST_YAML: usize = 128;
 
-/// How deep JSON may nest: far beyond any document, and well within [`crate::STACK`].
+/// The maximum nesting of JSON: far beyond any real document, and well within `codegen::STACK`.
 pub const DEEPEST_JSON: usize = 1000;
 
-/// The refusal of a document that nests deeper.
+/// The error for a document that nests deeper than `deepest`.
 pub fn too_deep(path: &Path, line: usize, column: usize, deepest: usize) -> Problem {
     Problem::Syntax {
         path: path.into(),
         line,
         column,
-        detail: format!("nested more than {deepest} deep"),
+        detail: format!("must not be nested deeper than {deepest} levels"),
     }
 }
 
-/// Where a JSON text first nests deeper than that, in line and column.
+/// The line and column where a JSON text first nests deeper than `deepest`.
 pub fn deeper(text: &str, deepest: usize) -> Option<(usize, usize)> {
     let (mut line, mut column, mut depth) = (1, 0, 0_usize);
     let (mut in_text, mut is_escaped) = (false, false);

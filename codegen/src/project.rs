@@ -1,4 +1,4 @@
-//! Several contracts, each with its folders, as one file lists them.
+//! Project files, which list several contracts.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use crate::{Cli, Command, Dispatch, parse_root, run};
 
-/// The file.
+/// The content of a project file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Project {
     contract: Vec<Contract>,
 }
 
-/// A contract: the options of the command line by the same names. Paths are as on the command line: from where it is called.
+/// A contract, with the options of the command line under the same names. Paths are relative to the current folder.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Contract {
@@ -28,8 +28,8 @@ struct Contract {
     templates: Option<PathBuf>,
 }
 
-/// Does for each contract of a file what is asked for, in their order, and stops at the first that is at fault; returns the
-/// worst outcome.
+/// Runs the command for each contract of a project file, in order. Stops at the first error; otherwise returns the
+/// worst exit code.
 pub fn run_all(file: &Path, cli: &Cli) -> Result<ExitCode, Problem> {
     let contracts = read(file)?;
     let mut clis = Vec::new();
@@ -47,7 +47,7 @@ pub fn run_all(file: &Path, cli: &Cli) -> Result<ExitCode, Problem> {
     }
     if let Some(Command::Init { .. } | Command::Explain { .. }) = &cli.command {
         return Err(Problem::Scaffold(
-            "this is done for one document: name it by `--spec`".into(),
+            "this command requires a single document; use `--spec` instead of `--project`".into(),
         ));
     }
     let mut worst = ExitCode::SUCCESS;
@@ -68,7 +68,10 @@ fn read(file: &Path) -> Result<Vec<Contract>, Problem> {
     let project: Project = toml::from_str(&text)
         .map_err(|error| Problem::Scaffold(format!("{}: {}", file.display(), error.to_string().trim_end())))?;
     match project.contract.is_empty() {
-        true => Err(Problem::Scaffold(format!("{} lists no [[contract]]", file.display()))),
+        true => Err(Problem::Scaffold(format!(
+            "{} must list at least one [[contract]]",
+            file.display()
+        ))),
         false => Ok(project.contract),
     }
 }

@@ -1,4 +1,4 @@
-//! What the command says of what it found, and of how far it is.
+//! The command's output: progress, errors and notes.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use codegen::model::{Api, Operation};
 use codegen::refusals::{Group, Left, groups};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The step in hand, on a terminal, for as long as it takes.
+/// The current step, shown on a terminal while it runs.
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Nothing is shown before the first step, nor where nobody watches.
+    /// Shows nothing before the first step, or if standard error is not a terminal.
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
@@ -21,24 +21,24 @@ impl Progress {
         Progress(bar)
     }
 
-    /// Another step begins.
+    /// Shows the next step.
     pub fn step(&self, what: impl Into<String>) {
         self.0.set_message(what.into());
     }
 
-    /// The last step has ended: the line goes.
+    /// Clears the line after the last step.
     pub fn done(&self) {
         self.0.finish_and_clear();
     }
 }
 
-/// Tells refusals: every place by cause with `all`, else the first place and the causes of the others.
+/// Prints errors: with `all`, every one grouped by cause, otherwise the first and a summary of the others.
 pub fn refused(mut problems: Vec<Problem>, spec: &Path, all: bool) {
     let count = problems.len();
     if all {
         let groups = groups(problems);
         eprintln!(
-            "error: {} in {}, of {}",
+            "error: {} in {}, with {}",
             refusals(count),
             spec.display(),
             causes(groups.len())
@@ -60,25 +60,31 @@ pub fn refused(mut problems: Vec<Problem>, spec: &Path, all: bool) {
         return;
     }
     let groups = groups(others);
-    eprintln!("and {} more, of {}:", refusals(count - 1), causes(groups.len()));
+    eprintln!("and {} more, with {}:", refusals(count - 1), causes(groups.len()));
     for Group { cause, problems } in &groups {
         eprintln!("{:6} × {cause}", problems.len());
     }
-    eprintln!("`--all` lists every place, `--skip-unsupported` leaves these operations out and generates the others");
+    eprintln!("`--all` lists every place; `--skip-unsupported` leaves these operations out and generates the others");
 }
 
-/// Tells how operations are called that have no `operationId`.
+/// Prints the names of operations that have no `operationId`.
 pub fn unnamed(api: &Api) {
     for Operation { method, path, id, .. } in api.operations.iter().filter(|operation| operation.is_unnamed) {
-        eprintln!("note: {method} {path} has no operationId and is called `{id}`");
+        eprintln!("note: {method} {path} has no operationId; using `{id}`");
     }
 }
 
-/// Tells which operations were left out, and how many are left.
+/// Prints which operations were left out, and how many remain.
 pub fn left_out(left: &[Left], remaining: usize) {
-    for Left { method, path, id, why } in left {
+    for Left {
+        method,
+        path,
+        id,
+        reason,
+    } in left
+    {
         let id = id.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
-        eprintln!("left out: {method} {path}{id}: {why}");
+        eprintln!("left out: {method} {path}{id}: {reason}");
     }
     eprintln!("{} of {} operations are left out", left.len(), left.len() + remaining);
 }

@@ -1,16 +1,16 @@
-//! Whether a document is OpenAPI 3.0 at all, and where it is not.
+//! Checks that a document is valid OpenAPI 3.0.
 //!
-//! The reader of the whole says where only roughly: it tries several forms at each place, and gives up at the first.
-//! What it refuses is therefore asked again part by part, from the innermost outwards.
+//! Parsing the whole document locates an error only roughly, because the parser tries several forms at each place and
+//! reports the first failure. The parts are therefore parsed one by one, from the innermost outwards.
 
 use openapiv3::{Components, OpenAPI, Operation, Parameter, ReferenceOr, RequestBody, Response, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::node::{Node, escaped};
 
-/// Everything in the document that is not OpenAPI 3.0.
+/// Everything in the document that is not valid OpenAPI 3.0.
 pub fn check(document: &Value) -> Vec<Problem> {
     if serde_json::from_value::<OpenAPI>(document.clone()).is_ok() {
         return Vec::new();
@@ -55,13 +55,13 @@ pub fn check(document: &Value) -> Vec<Problem> {
     }
     part::<OpenAPI>(&root, Some(&whole), &mut found);
     if found.is_empty() {
-        // Only the whole shows it.
+        // Errors that only parsing the whole document reveals.
         typed::<OpenAPI>(&root, document, &mut found);
     }
     found
 }
 
-/// Reads each member of a list by name; `false` when it is no list by name.
+/// Checks each member of an object; returns `false` if it is not an object.
 fn each(list: &Node<'_>, read: fn(&Node<'_>, &mut Vec<Problem>), found: &mut Vec<Problem>) -> bool {
     let Ok(members) = list.members() else { return false };
     members.iter().for_each(|(_, place)| read(place, found));
@@ -162,7 +162,7 @@ fn schema(node: &Node<'_>, found: &mut Vec<Problem>) {
     }
 }
 
-/// Reads `shell`, which is the value at `node` with its inner parts made harmless.
+/// Parses `shell`, the value at `node` with its inner parts replaced by valid ones.
 fn part<T: DeserializeOwned>(node: &Node<'_>, shell: Option<&Value>, found: &mut Vec<Problem>) {
     if let Some(shell) = shell
         && serde_json::from_value::<T>(shell.clone()).is_err()
@@ -171,7 +171,8 @@ fn part<T: DeserializeOwned>(node: &Node<'_>, shell: Option<&Value>, found: &mut
     }
 }
 
-/// Says why `shell` cannot be read: at the member without which it could be, else where the reader stopped.
+/// Reports why `shell` cannot be parsed: at the member whose removal would make it valid, or else where the parser
+/// stopped.
 fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Problem>) {
     let Err(error) = serde_path_to_error::deserialize::<_, T>(shell.clone()) else {
         return;
@@ -197,7 +198,7 @@ fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pr
         match segment {
             Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
             Segment::Map { key } => pointer.push_str(&format!("/{}", escaped(key))),
-            // An enumeration's variant is no place in the document.
+            // An enum variant does not correspond to a place in the document.
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }
@@ -215,17 +216,18 @@ fn typed<T: DeserializeOwned>(node: &Node<'_>, shell: &Value, found: &mut Vec<Pr
     found.push(Problem::refused(&pointer, reason));
 }
 
-/// What is wrong, in the words of OpenAPI where the reader's own say little.
+/// Describes the error, in terms of OpenAPI where the parser's message is unhelpful.
 fn reason(key: &str, value: &Value, said: &str) -> String {
     let text = match (key, value) {
         ("type", Value::Array(_)) => {
-            "several types need a `oneOf`, each with its own rules; null is `nullable: true`, or in OpenAPI 3.1 a type among them"
+            "several types must be written as a `oneOf`, each with its own rules; use `nullable: true` for null, or in \
+             OpenAPI 3.1 the type \"null\""
         }
         ("exclusiveMinimum" | "exclusiveMaximum", Value::Number(_)) => {
-            "a number here is OpenAPI 3.1: write `true`, beside the bound itself"
+            "a number is only valid in OpenAPI 3.1; in 3.0, write `true` beside the bound"
         }
         ("version" | "title" | "description" | "summary" | "operationId", Value::Number(_) | Value::Bool(_)) => {
-            "must be text: put it in quotes"
+            "must be a string; put it in quotes"
         }
         _ => said,
     };

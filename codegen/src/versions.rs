@@ -1,9 +1,9 @@
-//! Several documents, each a version of one API, as one trait: what is the same in versions that follow each other is
-//! there once.
+//! Merging several versions of one API into one trait, in which operations and types that do not change between
+//! consecutive versions occur once.
 //!
-//! Dropshot keeps versions apart by a range at each endpoint, and emits a document for each version. Of operations and
-//! schemas that differ between versions, the newest keeps the plain name in Rust; on the wire and in the emitted documents
-//! all keep theirs.
+//! Dropshot gives each endpoint a range of versions and emits a document for each version. Where operations or schemas
+//! differ between versions, the newest keeps the plain Rust name. On the wire and in the emitted documents all names
+//! stay the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,24 +11,26 @@ use proc_macro2::Ident;
 use semver::Version;
 use serde_json::Value;
 
+use crate::error::Problem;
+use crate::lint;
 use crate::load::Document;
 use crate::model::{Api, BodyContent, Operation, ResponseContent, Versions};
-use crate::node::{Renamed, escaped};
-use crate::read::{self, METHODS};
-use crate::{Problem, lint};
+use crate::naming::{Renamed, unnamed};
+use crate::node::{METHODS, escaped};
+use crate::read;
 
-/// An operation's place: its path and its method.
+/// An operation's path and method.
 type Place = (String, String);
 
-/// Reads all of them into one.
+/// Merges the documents into one model.
 ///
 /// # Errors
-/// Versions that are none or not different, names that meet, and what each document alone is refused for.
+/// If a version is invalid or occurs twice, if names collide, or if one of the documents has an error itself.
 pub fn merged(documents: &[Document]) -> Result<Api, Problem> {
     let versions = ordered(documents)?;
     let schemas = renamed_schemas(&versions);
     let operations = operations(&versions);
-    // The newest comes first, whose names are plain.
+    // The newest version comes first, because it keeps the plain names.
     let mut whole: Option<Api> = None;
     for (index, (_, document)) in versions.iter().enumerate().rev() {
         let located = |problem| document.positions.locate(&document.path, problem);
@@ -57,7 +59,7 @@ pub fn merged(documents: &[Document]) -> Result<Api, Problem> {
     let (_, newest) = &versions[versions.len() - 1];
     let located = |problem| newest.positions.locate(&newest.path, problem);
     let Some(mut api) = whole else {
-        return Err(Problem::refused("#", "no document is given; name at least one"));
+        return Err(Problem::refused("#", "at least one document must be given"));
     };
     api.error_codes = read::error_codes(&api.operations).map_err(located)?;
     read::mark_directions(&mut api.types, &api.operations);
@@ -67,7 +69,7 @@ pub fn merged(documents: &[Document]) -> Result<Api, Problem> {
     }
 }
 
-/// The documents by their versions, the oldest first.
+/// The documents by version, oldest first.
 fn ordered(documents: &[Document]) -> Result<Vec<(Version, &Document)>, Problem> {
     let mut all: Vec<(Version, &Document)> = Vec::new();
     for document in documents {
@@ -79,14 +81,12 @@ fn ordered(documents: &[Document]) -> Result<Vec<(Version, &Document)>, Problem>
         let version = match text.parse::<Version>() {
             Ok(version) if version.pre.is_empty() && version.build.is_empty() => version,
             _ => {
-                return refused(format!(
-                    "`{text}` is no version that Dropshot tells from others; write it as `1.0.0`"
-                ));
+                return refused(format!("`{text}` is not a semantic version; write it as `1.0.0`"));
             }
         };
         if let Some((_, other)) = all.iter().find(|(known, _)| *known == version) {
             return refused(format!(
-                "{} has this version, too; each document needs its own",
+                "{} has the same version; each document must have its own",
                 other.path.display()
             ));
         }
@@ -96,7 +96,7 @@ fn ordered(documents: &[Document]) -> Result<Vec<(Version, &Document)>, Problem>
     Ok(all)
 }
 
-/// Whether two values say the same in their documents, whatever they refer to included.
+/// Whether two values are equal, including everything that they refer to.
 fn same(one: (&Value, &Value), other: (&Value, &Value), assumed: &mut BTreeSet<String>) -> bool {
     match (one.1, other.1) {
         (Value::Object(here), Value::Object(there)) => {
@@ -124,7 +124,7 @@ fn same(one: (&Value, &Value), other: (&Value, &Value), assumed: &mut BTreeSet<S
     }
 }
 
-/// For each document, the names of the schemas that a newer one has otherwise.
+/// For each document, new names for the schemas that a newer document defines differently.
 fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, String>> {
     let of = |document: &Document| {
         document
@@ -140,7 +140,7 @@ fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, St
     let names: BTreeSet<&String> = all.iter().flat_map(|schemas| schemas.keys()).collect();
     let mut renamed = vec![BTreeMap::new(); versions.len()];
     for name in names {
-        // The newest of each wording, with its name.
+        // The newest version of each definition, with its name.
         let mut wordings: Vec<(usize, Option<String>)> = Vec::new();
         for index in (0..versions.len()).rev().filter(|index| all[*index].contains_key(name)) {
             let value = |index: usize| (&versions[index].1.value, &all[index][name]);
@@ -163,7 +163,7 @@ fn renamed_schemas(versions: &[(Version, &Document)]) -> Vec<BTreeMap<String, St
     renamed
 }
 
-/// A version as a part of a name: no more of it than tells it from the others.
+/// A version as part of a name, shortened as far as it stays unique.
 fn short(index: usize, versions: &[(Version, &Document)]) -> String {
     let (version, _) = &versions[index];
     let others = || {
@@ -182,13 +182,13 @@ fn short(index: usize, versions: &[(Version, &Document)]) -> String {
     }
 }
 
-/// An operation that is the same in versions that follow each other.
+/// An operation that is unchanged in consecutive versions.
 struct Run {
     place: Place,
-    /// The first and the last of them, by index.
+    /// The first and last version, by index.
     first: usize,
     last: usize,
-    /// Its name, where a newer one has its id.
+    /// Its name, if a newer operation has its id.
     name: Option<String>,
 }
 
@@ -206,7 +206,7 @@ impl Run {
 }
 
 fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
-    // What an operation says, with the parameters that its path gives it.
+    // The operation together with the parameters of its path item.
     let said = |index: usize, (path, method): &Place| {
         let item = versions[index].1.value.pointer(&format!("/paths/{}", escaped(path)))?;
         let reference = item
@@ -278,14 +278,14 @@ fn operations(versions: &[(Version, &Document)]) -> Vec<Run> {
         .collect()
 }
 
-/// A run with its operation's id.
+/// A run with the id of its operation.
 fn named((run, said): (Run, Value)) -> (Run, String) {
     let id = said[1]["operationId"].as_str().map(str::to_string);
-    let id = id.unwrap_or_else(|| read::unnamed(&run.place.1, &run.place.0));
+    let id = id.unwrap_or_else(|| unnamed(&run.place.1, &run.place.0));
     (run, id)
 }
 
-/// Adds to the newer ones what only the older version has.
+/// Adds to the newer model everything that only the older version has.
 fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
     let mut needed = BTreeSet::new();
     for operation in &older.operations {
@@ -315,7 +315,7 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
             Some(known) if known.schema == definition.schema && known.name == definition.name => {}
             Some(known) => {
                 let reason = format!(
-                    "this is `{}` in Rust, and so is {} of a newer version; give one of them a name of its own",
+                    "`{}` is also the Rust name of {} in a newer version; rename one",
                     definition.ident, known.pointer
                 );
                 return Err(Problem::refused(&definition.pointer, reason));
@@ -336,7 +336,7 @@ fn joined(mut newer: Api, older: Api) -> Result<Api, Problem> {
     Ok(newer)
 }
 
-/// The types that an operation names.
+/// Collects the types that an operation mentions.
 fn mentioned(operation: &Operation, found: &mut BTreeSet<Ident>) {
     let parameters = [
         &operation.path_parameters,

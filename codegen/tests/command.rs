@@ -1,4 +1,4 @@
-//! The command: what it prints, and its exit codes.
+//! The command's output and exit codes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ fn generate(command: &[&str], folder: &Path) -> Output {
 }
 
 #[test]
-fn generating_writes_and_checking_agrees_until_a_file_is_changed() {
+fn check_fails_after_a_generated_file_is_changed() {
     let folder = tempfile::tempdir().unwrap();
     let missing = generate(&["check"], folder.path());
     assert_eq!(missing.status.code(), Some(2));
@@ -45,7 +45,7 @@ fn generating_writes_and_checking_agrees_until_a_file_is_changed() {
 }
 
 #[test]
-fn a_folder_of_ones_own_code_is_refused_before_anything_is_written() {
+fn a_folder_with_other_code_is_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("server");
     std::fs::create_dir(&source).unwrap();
@@ -55,7 +55,7 @@ fn a_folder_of_ones_own_code_is_refused_before_anything_is_written() {
         let output = generate(command, folder.path());
         assert_eq!(output.status.code(), Some(1));
         assert!(
-            said(&output).contains("server holds `main.rs` and has no"),
+            said(&output).contains("server contains `main.rs` but no"),
             "{}",
             said(&output)
         );
@@ -69,37 +69,37 @@ fn a_folder_of_ones_own_code_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn a_refusal_names_line_column_and_pointer() {
+fn an_error_contains_line_column_and_pointer() {
     let output = run(&["--spec", REFUSED]);
     assert_eq!(output.status.code(), Some(1));
     let expected = format!(
-        "error: {REFUSED}:6:14: #/components/schemas/Other/not: `not` is supported only as `not: {{}}`, which no value is; \
-         name one type\n"
+        "error: {REFUSED}:6:14: #/components/schemas/Other/not: `not` is supported only as `not: {{}}`; declare a \
+         `type` instead\n"
     );
     assert_eq!(said(&output), expected);
 }
 
 #[test]
-fn an_operation_without_an_id_is_told_its_name() {
+fn the_name_of_an_operation_without_an_id_is_printed() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/positive/operation_ids.yaml");
     let output = run(&["--spec", document]);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(
         said(&output),
-        "note: GET /pets/{pet-id} has no operationId and is called `get_pets_by_pet_id`\n\
-         note: GET / has no operationId and is called `get`\n"
+        "note: GET /pets/{pet-id} has no operationId; using `get_pets_by_pet_id`\nnote: GET / has no operationId; \
+         using `get`\n"
     );
 }
 
 #[test]
-fn a_document_alone_is_only_checked() {
+fn without_output_folders_the_document_is_only_checked() {
     let output = run(&["--spec", DOCUMENT]);
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout.is_empty());
 }
 
 #[test]
-fn a_missing_document_and_a_root_that_is_no_path_are_errors() {
+fn a_missing_document_and_an_invalid_root_are_errors() {
     let output = run(&["--spec", "nowhere.yaml"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).starts_with("error: nowhere.yaml: "), "{}", said(&output));
@@ -108,7 +108,7 @@ fn a_missing_document_and_a_root_that_is_no_path_are_errors() {
 }
 
 #[test]
-fn help_has_examples_and_exit_codes() {
+fn help_contains_examples_and_exit_codes() {
     let output = run(&["--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
     for part in ["Exit codes:", "Examples:", "codegen check --spec", "--root"] {
@@ -116,7 +116,7 @@ fn help_has_examples_and_exit_codes() {
     }
 }
 
-/// A document of which two operations of three can be generated, and three things are refused.
+/// A document with three operations, of which two are supported, and three errors.
 fn partly_supported(folder: &Path) -> String {
     let path = folder.join("api.yaml");
     let text = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:\n  /a:\n    get: {operationId: get_a, responses: {'204': \
@@ -128,23 +128,23 @@ fn partly_supported(folder: &Path) -> String {
 }
 
 #[test]
-fn the_first_refusal_comes_with_the_causes_of_the_others_and_all_of_them_with_every_place() {
+fn the_first_error_is_printed_with_a_summary_and_all_errors_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let spec = partly_supported(folder.path());
     let first = run(&["--spec", &spec]);
     assert_eq!(first.status.code(), Some(1));
     let expected = format!(
-        "error: {spec}:10:21: #/paths/~1b/get/parameters/0/in: a parameter in `cookie` is not supported; use path, query or \
-         header\nand 2 refusals more, of 2 causes:\n     1 × a parameter in … is not supported; use path, query or header\n     1 × \
-         `2XX`: name each status; of ranges, only `4XX` and `5XX` are supported\n`--all` lists every place, `--skip-unsupported` \
-         leaves these operations out and generates the others\n"
+        "error: {spec}:10:21: #/paths/~1b/get/parameters/0/in: a parameter in `cookie` is not supported; use path, \
+         query or header\nand 2 refusals more, with 2 causes:\n     1 × a parameter in … is not supported; use path, \
+         query or header\n     1 × the range `2XX` is not supported; declare each status, or use `4XX` or \
+         `5XX`\n`--all` lists every place; `--skip-unsupported` leaves these operations out and generates the others\n"
     );
     assert_eq!(said(&first), expected);
     let all = run(&["--spec", &spec, "--all"]);
     assert_eq!(all.status.code(), Some(1));
     assert!(
         said(&all).starts_with(&format!(
-            "error: 3 refusals in {spec}, of 2 causes\n\n2 × a parameter in"
+            "error: 3 refusals in {spec}, with 2 causes\n\n2 × a parameter in"
         )),
         "{}",
         said(&all)
@@ -155,7 +155,7 @@ fn the_first_refusal_comes_with_the_causes_of_the_others_and_all_of_them_with_ev
 }
 
 #[test]
-fn what_cannot_be_generated_is_left_out_on_demand_and_listed() {
+fn unsupported_operations_are_left_out_on_request_and_listed() {
     let folder = tempfile::tempdir().unwrap();
     let spec = partly_supported(folder.path());
     let server = folder.path().join("server");
@@ -186,7 +186,7 @@ fn what_cannot_be_generated_is_left_out_on_demand_and_listed() {
 }
 
 #[test]
-fn a_place_is_explained_from_the_command_line() {
+fn the_command_explains_a_place() {
     let output = run(&["--spec", REFUSED, "explain", "#/components/schemas/Other"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stdout).contains("refused: "));

@@ -1,4 +1,4 @@
-//! What becomes of a place in a document.
+//! The `explain` command.
 
 #![allow(clippy::unwrap_used)]
 
@@ -40,29 +40,30 @@ fn of(pointer: &str) -> String {
 }
 
 #[test]
-fn a_member_has_its_type_its_presence_and_its_rules() {
-    let expected = "a.yaml:22:9: #/components/schemas/Pet/properties/name\nfield `name` of `Pet`: `String`\nit must be there, \
-                    and not be null\nchecked: minLength 1\nchecked: maxLength 40";
+fn a_member_is_explained_with_its_type_and_rules() {
+    let expected = "a.yaml:22:9: #/components/schemas/Pet/properties/name\nfield `name` of `Pet`: `String`\nrequired, \
+                    not null\nchecked: minLength 1\nchecked: maxLength 40";
     assert_eq!(of("#/components/schemas/Pet/properties/name"), expected);
-    let expected = "a.yaml:23:9: #/components/schemas/Pet/properties/kind\nfield `kind` of `Pet`: `PetKind`\nleft out, it is \
-                    \"cat\"\nenum `types::PetKind`: Cat (\"cat\"), Dog (\"dog\")\nread in requests";
+    let expected = "a.yaml:23:9: #/components/schemas/Pet/properties/kind\nfield `kind` of `Pet`: \
+                    `PetKind`\noptional, \"cat\" by default\nenum `types::PetKind`: Cat (\"cat\"), Dog \
+                    (\"dog\")\nused in requests";
     assert_eq!(of("/components/schemas/Pet/properties/kind"), expected);
 }
 
 #[test]
-fn a_keyword_belongs_to_what_is_around_it() {
+fn a_keyword_is_explained_by_its_schema() {
     let text = of("#/components/schemas/Pet/properties/name/maxLength");
     assert!(
-        text.contains("it is part of #/components/schemas/Pet/properties/name:"),
+        text.contains("part of #/components/schemas/Pet/properties/name:"),
         "{text}"
     );
     assert!(text.contains("checked: maxLength 40"), "{text}");
 }
 
 #[test]
-fn an_operation_has_its_handler_what_it_is_given_and_what_it_answers() {
-    let expected = "a.yaml:6:5: #/paths/~1pets~1{id}/put\nPUT /pets/{id}: `endpoints::pets::put_pet::handle`, which is \
-                    given\n    path: types::PutPetPath\n    body: types::Pet\nand answers \
+fn an_operation_is_explained_with_its_handler_parameters_and_responses() {
+    let expected = "a.yaml:6:5: #/paths/~1pets~1{id}/put\nPUT /pets/{id}: `endpoints::pets::put_pet::handle`, which \
+                    receives\n    path: types::PutPetPath\n    body: types::Pet\nand returns \
                     `responses::PutPetResponse`:\n    204: nothing";
     assert_eq!(of("#/paths/~1pets~1{id}/put"), expected);
     let parameter = of("#/paths/~1pets~1{id}/put/parameters/0");
@@ -70,9 +71,9 @@ fn an_operation_has_its_handler_what_it_is_given_and_what_it_answers() {
 }
 
 #[test]
-fn what_is_refused_says_why_also_where_only_a_part_of_it_is() {
-    let reason = "refused: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is supported only as `not: {}`, \
-         which no value is; name one type";
+fn a_refused_place_is_explained_with_the_reason() {
+    let reason = "refused: a.yaml:24:44: #/components/schemas/Odd/properties/any/not: `not` is supported only as `not: \
+                  {}`; declare a `type` instead";
     for pointer in [
         "#/components/schemas/Odd/properties/any/not",
         "#/components/schemas/Odd/properties/any",
@@ -84,11 +85,12 @@ fn what_is_refused_says_why_also_where_only_a_part_of_it_is() {
 }
 
 #[test]
-fn what_nothing_uses_and_what_is_not_there_are_told() {
+fn unused_schemas_and_missing_places_are_explained() {
     assert!(of("#/components/schemas/Unused").contains("no operation uses it"));
     assert_eq!(
         of("#/components/schemas/Pot"),
-        "error: a.yaml:17:3: #/components/schemas: #/components/schemas/Pot is not in the document; here are: Pet, Odd, Unused"
+        "error: a.yaml:17:3: #/components/schemas: #/components/schemas/Pot is not in the document; the members here \
+         are: Pet, Odd, Unused"
     );
     assert!(of("Pet").contains("must be a JSON pointer"), "{}", of("Pet"));
 }

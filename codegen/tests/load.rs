@@ -1,4 +1,4 @@
-//! Reading documents: what JSON and YAML allow is read, and no text brings the reader down.
+//! Reading JSON and YAML, including malformed and hostile texts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn json_is_read_as_json() {
+fn json_is_parsed_as_json() {
     let key = "k".repeat(2000);
     let text = format!(
         "{{\n\t\"openapi\": \"3.0.3\",\n\t\"info\": {{\"title\": \"\\ud83d\\ude00\", \"version\": \"1\"}},\n\t\"{key}\": {{}}\n}}"
@@ -26,44 +26,44 @@ fn json_is_read_as_json() {
 }
 
 #[test]
-fn json_names_the_place_of_an_error_and_of_a_member_that_stands_twice() {
+fn errors_in_json_have_line_and_column() {
     assert_eq!(
         refused("{\"openapi\": \"3.0.3\",\n \"a\": [1, {\"b\": \"}\\\"{\", \"b\": 2}]}"),
-        "a:2:25: #/a/1/b: `b` stands here twice; the first is on line 2"
+        "a:2:25: #/a/1/b: `b` occurs twice; the first is on line 2"
     );
     assert!(refused("{\"openapi\": \"3.0.3\",\n \"a\": [1 2}").starts_with("a:2:"));
     assert_eq!(
         refused("{\"openapi\": \"3.2.0\"}"),
-        "a:1:2: #/openapi: OpenAPI 3.0.x or 3.1.x is needed, this is 3.2.0"
+        "a:1:2: #/openapi: must be OpenAPI 3.0.x or 3.1.x, is 3.2.0"
     );
 }
 
 #[test]
-fn yaml_in_braces_is_still_yaml() {
+fn flow_style_yaml_is_parsed_as_yaml() {
     assert!(read("{openapi: 3.0.3, info: {title: T}}").is_ok());
 }
 
 #[test]
-fn merge_keys_are_merged() {
+fn merge_keys_are_resolved() {
     let document = read("openapi: 3.0.3\na: &a {b: 1, c: 2}\nd: {<<: *a, c: 3}\n").unwrap();
     assert_eq!(document.value["d"], serde_json::json!({ "c": 3, "b": 1 }));
 }
 
 #[test]
-fn documents_that_nest_too_deep_are_refused_with_their_place() {
+fn documents_that_are_nested_too_deep_are_refused() {
     let json = format!("{{\"openapi\": {}", "[".repeat(100_000));
     let flow = format!("a: {}", "[".repeat(100_000));
     let block: String = (0..2000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     for (text, depth) in [(json, 1000), (flow, 128), (block, 128)] {
         let problem = refused(&text);
-        let is_said = problem.contains(&format!("nested more than {depth} deep"));
+        let is_said = problem.contains(&format!("must not be nested deeper than {depth} levels"));
         assert!(is_said || problem.contains("recursion limit"), "{problem}");
         assert!(problem.starts_with("a:1"), "{problem}");
     }
 }
 
 #[test]
-fn json_may_nest_far_deeper_than_yaml() {
+fn json_may_be_nested_deeper_than_yaml() {
     let nested = |depth: usize| {
         let head = r#"{"openapi": "3.0.3", "info": {"title": "[\"{", "version": "1"}, "paths": {}, "x-deep": "#;
         format!("{head}{}{}}}", "[".repeat(depth), "]".repeat(depth))
@@ -74,7 +74,7 @@ fn json_may_nest_far_deeper_than_yaml() {
         let problem = from_text(Path::new("a"), &nested(1000)).unwrap_err();
         assert_eq!(
             problem.to_string(),
-            "a:1:1087: not a YAML or JSON document: nested more than 1000 deep"
+            "a:1:1087: not a YAML or JSON document: must not be nested deeper than 1000 levels"
         );
     };
     std::thread::Builder::new()
@@ -86,7 +86,7 @@ fn json_may_nest_far_deeper_than_yaml() {
 }
 
 #[test]
-fn aliases_that_multiply_are_refused() {
+fn exponentially_growing_aliases_are_refused() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_string();
     for level in 1..12 {
         let previous = format!("*a{}", level - 1);
@@ -95,9 +95,9 @@ fn aliases_that_multiply_are_refused() {
     assert!(refused(&text).contains("repetition limit"), "{}", refused(&text));
 }
 
-/// What stands in another file is refused at its place there, under its pointer in the whole document.
+/// The message names the other file, but the pointer is that of the whole document.
 #[test]
-fn a_refusal_names_the_file_that_holds_its_place() {
+fn an_error_names_the_file_in_which_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write(
@@ -129,10 +129,10 @@ fn a_refusal_names_the_file_that_holds_its_place() {
         problems.iter().all(|problem| problem.starts_with(&file)),
         "{problems:#?}"
     );
-    // A circle of files has an end.
+    // Cyclic references between files are refused.
     write("a.yaml", "$ref: 'a.yaml'\n");
     let problem = codegen::load::from_file(&folder.path().join("api.yaml"))
         .unwrap_err()
         .to_string();
-    assert!(problem.contains("leads in a circle"), "{problem}");
+    assert!(problem.contains("reference cycle"), "{problem}");
 }

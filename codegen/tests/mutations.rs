@@ -1,7 +1,8 @@
-//! Whatever a document says, the generator answers: nothing panics, overflows its stack or goes on without end.
+//! The generator handles any document without panicking, overflowing its stack or running forever.
 //!
-//! Every fixture is changed at random places: 400 documents, the same ones each time, or as many others as
-//! `CODEGEN_MUTATIONS` says. The one in hand stands in `mutation_in_hand.json` in cargo's folder for tests, should the process end with it.
+//! Each case changes a fixture at random places. There are 400 cases, which are the same in every run, or as many as
+//! `CODEGEN_MUTATIONS` says. If a case aborts the process, its document is in `mutation_in_hand.json` in cargo's
+//! temporary folder for tests.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,10 +19,10 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
 use serde_json::{Value, json};
 use support::documents;
 
-/// Longer than any document takes by far.
+/// Far longer than any document takes.
 const WITHOUT_END: Duration = Duration::from_secs(120);
 
-/// Keys and texts that mean something to the generator, or are hard to make a name of.
+/// Keys and strings that have a meaning for the generator, or from which it is hard to derive a name.
 const WORDS: &[&str] = &[
     "",
     "a",
@@ -74,12 +75,12 @@ const WORDS: &[&str] = &[
     "send",
 ];
 
-/// They, and everything that is read of a schema.
+/// The words, and all keywords of schemas.
 fn words() -> Vec<&'static str> {
     [WORDS, &codegen::read::KEYWORDS, &codegen::read::ANNOTATIONS].concat()
 }
 
-/// A change: where, which, and with what.
+/// A change: its place, its kind, and two numbers that determine the new value.
 type Change = (u32, u8, u32, u32);
 
 fn every_document() -> Vec<Value> {
@@ -197,7 +198,7 @@ fn change(document: &mut Value, (place, how, what, more): Change) {
     }
 }
 
-/// Does everything with a document that the command does; the text of a panic or of a defect.
+/// Runs every step of the command on a document. The error is the message of a panic or of a bug.
 fn whole_run(text: &str, with_client: bool) -> Result<(), String> {
     let Ok(document) = load::from_text(Path::new("a.json"), text) else {
         return Ok(());
@@ -227,7 +228,7 @@ fn answers(document: &Value, with_client: bool) -> Result<(), String> {
     let (sender, receiver) = mpsc::channel();
     let worker = std::thread::Builder::new().stack_size(codegen::STACK).spawn(move || {
         let outcome = std::panic::catch_unwind(|| whole_run(&text, with_client));
-        // Who waits may have given up.
+        // The receiver may have timed out.
         drop(sender.send(outcome.unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().cloned();
             Err(said.unwrap_or_else(|| "a panic".into()))

@@ -1,5 +1,5 @@
-//! Whatever generated code uses by a bare name is in the list of those for which it moves aside: one that is not would
-//! meet a schema of the same name some day.
+//! The list of the bare names that generated code uses is complete. A missing name would conflict with a schema of that
+//! name.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,14 +8,15 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use codegen::emit::{Dispatch, Root, is_generated_codes, operation_type, server};
+use codegen::emit::{Dispatch, Root, operation_type, server};
 use codegen::load::from_text;
 use codegen::model::{Api, Shape};
+use codegen::naming::is_used_by_generated_code;
 use proc_macro2::{TokenStream, TokenTree};
 use support::documents;
 use syn::ext::IdentExt;
 
-/// Type-like names that stand without a path before them.
+/// Collects type names that are not part of a path.
 fn bare(tokens: TokenStream, found: &mut BTreeSet<String>) {
     let mut colons = 0;
     for tree in tokens {
@@ -32,7 +33,7 @@ fn bare(tokens: TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The names that are the document's.
+/// Names that come from the document.
 fn documents_own(api: &Api) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for definition in &api.types {
@@ -48,20 +49,20 @@ fn documents_own(api: &Api) -> BTreeSet<String> {
             all.insert(operation_type(api, operation, suffix).to_string());
         }
     }
-    // Variants of responses stand behind their type everywhere but where they are defined.
+    // Outside of their definitions, variants of responses are qualified by their type.
     all.extend(["Ok", "Created", "Accepted", "NoContent", "SwitchingProtocols", "Whole"].map(str::to_string));
     all
 }
 
 #[test]
-fn generated_code_moves_aside_for_every_name_that_it_uses() {
+fn all_bare_names_in_generated_code_are_listed() {
     let mut unknown = BTreeSet::new();
     for path in documents("positive", "yaml") {
         let text = std::fs::read_to_string(&path).unwrap();
         let api = codegen::model(&from_text(&path, &text).unwrap()).unwrap();
         let own = documents_own(&api);
         for file in server(&api, &Root::default(), Dispatch::Dropshot).unwrap() {
-            // The others see no types of the document.
+            // The other files do not import types of the document.
             if !["types.rs", "api.rs", "dispatch.rs", "responses.rs"].contains(&file.name.as_str()) {
                 continue;
             }
@@ -75,8 +76,8 @@ fn generated_code_moves_aside_for_every_name_that_it_uses() {
                     .is_some_and(|rest| rest.parse::<u16>().is_ok());
                 is_type && !is_status && !name.contains('_') && name != "Self" && !own.contains(name)
             });
-            unknown.extend(found.into_iter().filter(|name| !is_generated_codes(name)));
+            unknown.extend(found.into_iter().filter(|name| !is_used_by_generated_code(name)));
         }
     }
-    assert!(unknown.is_empty(), "not in the list of `emit/aside.rs`: {unknown:?}");
+    assert!(unknown.is_empty(), "not in the list of `naming.rs`: {unknown:?}");
 }

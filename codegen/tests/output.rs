@@ -1,12 +1,10 @@
-//! Comparing and replacing generated files: stale, missing and orphaned ones are each found and mended, and nothing
-//! else is touched.
+//! Comparing and replacing generated files.
 
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
-use codegen::emit::{File, GENERATED};
-use codegen::output::{self, Difference, differences, write};
+use codegen::output::{self, Difference, File, GENERATED, differences, write};
 
 fn file(name: &str, text: &str) -> File {
     File {
@@ -19,7 +17,7 @@ fn files() -> Vec<File> {
     vec![file("a.rs", "one\ntwo\nthree\n"), file("b.rs", "b\n")]
 }
 
-/// A folder that holds exactly [`files`].
+/// A folder that contains exactly [`files`].
 fn fresh() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &files()).unwrap();
@@ -35,12 +33,12 @@ fn found(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_was_written_does_not_differ() {
+fn written_files_do_not_differ() {
     assert!(found(fresh().path()).is_empty());
 }
 
 #[test]
-fn a_stale_file_is_named_with_its_first_differing_line() {
+fn a_stale_file_is_reported_with_its_first_different_line() {
     let folder = fresh();
     std::fs::write(folder.path().join("a.rs"), "one\nTWO\nthree\n").unwrap();
     assert_eq!(found(folder.path()), ["stale: a.rs:2"]);
@@ -49,7 +47,7 @@ fn a_stale_file_is_named_with_its_first_differing_line() {
 }
 
 #[test]
-fn a_missing_file_and_a_missing_folder_are_found() {
+fn missing_files_and_folders_are_reported() {
     let folder = fresh();
     std::fs::remove_file(folder.path().join("b.rs")).unwrap();
     assert_eq!(found(folder.path()), ["missing: b.rs"]);
@@ -65,7 +63,7 @@ fn a_missing_file_and_a_missing_folder_are_found() {
 }
 
 #[test]
-fn a_file_that_was_generated_and_no_longer_is_is_orphaned() {
+fn files_that_are_no_longer_generated_are_orphaned() {
     let folder = fresh();
     let before = [files(), vec![file("c.rs", "listed\n")]].concat();
     write(folder.path(), &before).unwrap();
@@ -77,7 +75,7 @@ fn a_file_that_was_generated_and_no_longer_is_is_orphaned() {
 }
 
 #[test]
-fn writing_mends_everything_and_touches_nothing_else() {
+fn writing_replaces_all_different_files_and_no_others() {
     let folder = fresh();
     let path = |name: &str| folder.path().join(name);
     assert!(write(folder.path(), &files()).unwrap().is_empty());
@@ -90,7 +88,7 @@ fn writing_mends_everything_and_touches_nothing_else() {
     assert!(found(folder.path()).is_empty());
 }
 
-/// Every file below a folder, with its text.
+/// Every file in a folder, with its content.
 fn everything(folder: &Path) -> Vec<(String, String)> {
     let mut all: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -103,7 +101,7 @@ fn everything(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_folder_that_was_not_generated_is_refused_and_left_as_it_is() {
+fn a_folder_that_was_not_generated_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("main.rs"), "fn main() {}\n").unwrap();
     std::fs::write(folder.path().join("lib.rs"), "pub mod pets;\n").unwrap();
@@ -113,16 +111,16 @@ fn a_folder_that_was_not_generated_is_refused_and_left_as_it_is() {
         differences(folder.path(), &files()).unwrap_err().to_string(),
     ] {
         assert!(
-            problem.contains("holds `lib.rs` and 1 more and has no `.codegen` file"),
+            problem.contains("contains `lib.rs` and 1 more but no `.codegen` file"),
             "{problem}"
         );
-        assert!(problem.contains("name a folder that is new or empty"), "{problem}");
+        assert!(problem.contains("use a new or empty folder"), "{problem}");
     }
     assert_eq!(everything(folder.path()), before);
 }
 
 #[test]
-fn a_folder_whose_marker_is_somebody_elses_is_refused() {
+fn a_folder_with_a_foreign_marker_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(".codegen"), "my notes\n").unwrap();
     let problem = write(folder.path(), &files()).unwrap_err().to_string();
@@ -130,7 +128,7 @@ fn a_folder_whose_marker_is_somebody_elses_is_refused() {
 }
 
 #[test]
-fn somebody_elses_file_in_a_generated_folder_is_named_and_stays() {
+fn a_foreign_file_in_a_generated_folder_is_reported_and_kept() {
     let folder = fresh();
     let mine = folder.path().join("mine.rs");
     std::fs::write(&mine, "fn mine() {}\n").unwrap();
@@ -147,19 +145,22 @@ fn somebody_elses_file_in_a_generated_folder_is_named_and_stays() {
 }
 
 #[test]
-fn somebody_elses_file_is_not_replaced_when_a_generated_one_gets_its_name() {
+fn a_foreign_file_with_the_name_of_a_generated_one_is_not_replaced() {
     let folder = fresh();
     std::fs::write(folder.path().join("c.rs"), "fn mine() {}\n").unwrap();
     let before = everything(folder.path());
     let more = [files(), vec![file("c.rs", "generated\n")]].concat();
     let problem = write(folder.path(), &more).unwrap_err().to_string();
-    assert!(problem.contains("holds `c.rs`, which would be replaced"), "{problem}");
+    assert!(
+        problem.contains("contains `c.rs`, which was not generated"),
+        "{problem}"
+    );
     assert_eq!(everything(folder.path()), before);
 }
 
-/// A run can end at any point between two changes to the folder: here, before each of its renames.
+/// Simulates an interruption before each of the renames.
 #[test]
-fn an_interrupted_run_is_mended_by_the_next() {
+fn the_next_run_repairs_an_interrupted_one() {
     let old = [files(), vec![file("old.rs", "old\n")]].concat();
     let new = vec![file("a.rs", "one\n"), file("new.rs", "new\n")];
     for done in 0..=2 {
@@ -183,7 +184,7 @@ fn an_interrupted_run_is_mended_by_the_next() {
 }
 
 #[test]
-fn server_and_client_never_share_a_folder() {
+fn server_and_client_must_have_different_folders() {
     let folder = tempfile::tempdir().unwrap();
     let roundabout = folder.path().join(".");
     assert!(output::apart(Some(folder.path()), Some(&roundabout)).is_err());
@@ -192,7 +193,7 @@ fn server_and_client_never_share_a_folder() {
 }
 
 #[test]
-fn a_folder_that_is_a_file_is_an_error_that_names_it() {
+fn a_file_instead_of_a_folder_is_an_error_with_its_path() {
     let folder = fresh();
     let path = folder.path().join("a.rs");
     let problem = write(&path, &files()).unwrap_err().to_string();

@@ -1,11 +1,11 @@
-//! Where in the file a refused value stands.
+//! Line and column of values.
 
 use std::path::Path;
 
 use codegen::Problem;
 use codegen::positions::Positions;
 
-/// `line:column` of a pointer in a text.
+/// The `line:column` of a pointer in a text.
 fn place(text: &str, pointer: &str) -> String {
     let path = Path::new("a.yaml");
     let positions = match Positions::of(path, text) {
@@ -18,7 +18,7 @@ fn place(text: &str, pointer: &str) -> String {
 }
 
 #[test]
-fn members_stand_at_their_names_and_items_at_their_beginning() {
+fn members_are_located_at_their_names_and_items_at_their_start() {
     let text = "a:\n  b: 1\n  c:\n    - x\n    - d: 2\n      e: [3, {f: 4}]\n";
     for (pointer, expected) in [
         ("#", "1:1"),
@@ -35,7 +35,7 @@ fn members_stand_at_their_names_and_items_at_their_beginning() {
 }
 
 #[test]
-fn names_with_slashes_and_tildes_are_found() {
+fn names_with_slashes_and_tildes_are_located() {
     assert_eq!(
         place("paths:\n  /pets/~me:\n    get: {}\n", "#/paths/~1pets~1~0me/get"),
         "3:5"
@@ -43,13 +43,13 @@ fn names_with_slashes_and_tildes_are_found() {
 }
 
 #[test]
-fn what_is_not_in_the_file_stands_at_the_nearest_around_it() {
+fn a_missing_place_is_located_at_the_nearest_enclosing_value() {
     assert_eq!(place("a:\n  b: 1\n", "#/a/b/c/d"), "2:3");
     assert_eq!(place("base: &base\n  b: 1\nuse: *base\n", "#/use/b"), "3:1");
 }
 
 #[test]
-fn json_has_places_too() {
+fn values_in_json_are_located() {
     let text = "{\n  \"a\": {\n    \"b\": [1,\n      2]\n  }\n}\n";
     assert_eq!(place(text, "#/a/b/1"), "4:7");
 }
@@ -60,10 +60,10 @@ fn columns_count_characters() {
 }
 
 #[test]
-fn a_member_twice_and_a_broken_text_are_refused_with_their_place() {
+fn repeated_members_and_syntax_errors_are_located() {
     assert_eq!(
         place("a: 1\nb: 2\na: 3\n", "#"),
-        "a.yaml:3:1: #/a: `a` stands here twice; the first is on line 1"
+        "a.yaml:3:1: #/a: `a` occurs twice; the first is on line 1"
     );
     assert!(place("a: [1\nb: 2\n", "#").starts_with("a.yaml:2:"));
 }

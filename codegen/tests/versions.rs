@@ -1,4 +1,4 @@
-//! Documents that cannot be versions of one API are refused, each at its own place.
+//! Errors in documents that are meant to be versions of one API.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,26 +18,26 @@ fn refused(documents: &[Document]) -> String {
 }
 
 #[test]
-fn each_document_needs_a_version_of_its_own() {
+fn each_document_must_have_its_own_version() {
     assert_eq!(
         refused(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "1.0.0", PETS)]),
-        "b.yaml:2:18: #/info/version: a.yaml has this version, too; each document needs its own"
+        "b.yaml:2:18: #/info/version: a.yaml has the same version; each document must have its own"
     );
     assert_eq!(
         refused(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "2", PETS)]),
-        "b.yaml:2:18: #/info/version: `2` is no version that Dropshot tells from others; write it as `1.0.0`"
+        "b.yaml:2:18: #/info/version: `2` is not a semantic version; write it as `1.0.0`"
     );
 }
 
 #[test]
-fn what_is_refused_alone_is_refused_among_others() {
+fn a_document_with_an_error_is_refused_among_others() {
     let bad = "  /pets: {trace: {operationId: list_pets, responses: {'204': {description: none}}}}\n";
     let said = refused(&[document("a.yaml", "1.0.0", PETS), document("b.yaml", "2.0.0", bad)]);
     assert!(said.starts_with("b.yaml:4:11: #/paths/~1pets/trace: "), "{said}");
 }
 
 #[test]
-fn an_operation_is_there_once_for_versions_that_follow_each_other() {
+fn an_operation_that_is_unchanged_in_consecutive_versions_occurs_once() {
     let without = "  /dogs: {get: {operationId: list_dogs, responses: {'204': {description: none}}}}\n";
     let all = ["3.0.0", "1.1.0", "1.0.0", "2.0.0"].map(|version| match version {
         "2.0.0" => document("c.yaml", version, without),

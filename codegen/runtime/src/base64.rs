@@ -1,4 +1,4 @@
-//! Bytes as JSON carries them.
+//! Base64 in JSON.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use data_encoding::BASE64;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes that are Base64 in JSON (`type: string, format: byte`; RFC 4648, section 4, padded).
+/// Bytes that are encoded as Base64 in JSON (`type: string, format: byte`; RFC 4648, section 4, with padding).
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Base64(pub Vec<u8>);
 
 impl fmt::Debug for Base64 {
-    /// Only the length: what the bytes are, is none of a log's business.
+    /// Shows only the length, so that the bytes do not appear in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Base64({} bytes)", self.0.len())
     }
@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for Base64 {
     }
 }
 
-/// Reads Base64 with its padding.
+/// Decodes padded Base64.
 pub(crate) fn parse(text: &str) -> Result<Base64, String> {
     let bytes = BASE64.decode(text.as_bytes());
     bytes.map(Base64).map_err(|_| "must be Base64 with padding".to_string())

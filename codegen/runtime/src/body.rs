@@ -1,4 +1,4 @@
-//! Deserialisers for members of JSON bodies.
+//! Deserializers for members of JSON bodies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::rules::{ArrayRules, MapRules, Multiple, NumberRules, StringRules, not_among, shown};
 use crate::{ExactNumber, exact_number};
 
-/// A string within its rules.
+/// Deserializes a string and checks its rules.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names the bound.
+/// The deserializer's error, or one that names the violated rule.
 pub fn string<'de, D: Deserializer<'de>>(deserializer: D, rules: StringRules) -> Result<String, D::Error> {
     let value = String::deserialize(deserializer)?;
     rules.check(&value).map_err(D::Error::custom)?;
     Ok(value)
 }
 
-/// A number or integer within its rules.
+/// Deserializes a number or an integer and checks its rules.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names the bound.
+/// The deserializer's error, or one that names the violated rule.
 pub fn number<'de, D, T>(deserializer: D, rules: NumberRules<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -34,10 +34,10 @@ where
     Ok(value)
 }
 
-/// An exact number within its number of digits.
+/// Deserializes an exact number with a maximum number of significant digits.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names the bound.
+/// The deserializer's error, or one that names the limit.
 pub fn exact_number<'de, D: Deserializer<'de>>(
     deserializer: D,
     max_significant_digits: u32,
@@ -45,28 +45,28 @@ pub fn exact_number<'de, D: Deserializer<'de>>(
     ExactNumber::read(deserializer, max_significant_digits)
 }
 
-/// A time with its offset.
+/// Deserializes a date and time with an offset.
 ///
 /// # Errors
-/// The deserialiser's; a fragment with an example.
+/// The deserializer's error, or one with an example.
 pub fn date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::DateTime<chrono::Utc>, D::Error> {
     let text = String::deserialize(deserializer)?;
     crate::param::parse_date_time(&text).map_err(D::Error::custom)
 }
 
-/// A calendar day, `2026-05-01`.
+/// Deserializes a date such as `2026-05-01`.
 ///
 /// # Errors
-/// The deserialiser's; a fragment with an example.
+/// The deserializer's error, or one with an example.
 pub fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<chrono::NaiveDate, D::Error> {
     let text = String::deserialize(deserializer)?;
     crate::param::parse_date(&text).map_err(D::Error::custom)
 }
 
-/// An array within its rules.
+/// Deserializes an array and checks its rules.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names the bound.
+/// The deserializer's error, or one that names the violated rule.
 pub fn array<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     rules: ArrayRules,
@@ -76,10 +76,10 @@ pub fn array<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(items)
 }
 
-/// Items of which no two may be the same, as they would be written.
+/// Checks that all items are different in serialized form.
 ///
 /// # Errors
-/// A fragment that names the two by their indexes.
+/// If two are equal; the message contains their indexes.
 pub fn distinct<T: Serialize, E: serde::de::Error>(items: Vec<T>) -> Result<Vec<T>, E> {
     let rules = ArrayRules {
         unique_items: true,
@@ -89,11 +89,11 @@ pub fn distinct<T: Serialize, E: serde::de::Error>(items: Vec<T>) -> Result<Vec<
     Ok(items)
 }
 
-/// One of an enumeration's numbers or booleans, read by `parse` from its text; a whole number is the same with and
-/// without a point.
+/// Deserializes a value of a numeric or boolean enumeration, using `parse` to convert its text. `1` and `1.0` are
+/// equal.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names all admitted values.
+/// The deserializer's error, or one that lists the allowed values.
 pub fn one_of_values<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     values: &[&str],
@@ -127,10 +127,10 @@ pub fn one_of_values<'de, D: Deserializer<'de>, T>(
     parse(&text).ok_or_else(|| D::Error::custom(format!("must be one of {}, is {text}", values.join(", "))))
 }
 
-/// A map within its rules; a name that occurs twice is refused.
+/// Deserializes a map and checks its rules. A repeated name is an error.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names the bound or the name.
+/// The deserializer's error, or one that names the violated rule or the member.
 pub fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     rules: MapRules,
@@ -150,10 +150,10 @@ pub fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer.deserialize_map(AnyMap(rules, PhantomData))
 }
 
-/// A map of exact numbers within its rules; a name that occurs twice is refused.
+/// Deserializes a map of exact numbers and checks its rules. A repeated name is an error.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names the bound or the name.
+/// The deserializer's error, or one that names the violated rule or the member.
 pub fn exact_number_map<'de, D: Deserializer<'de>>(
     deserializer: D,
     rules: MapRules,
@@ -165,18 +165,18 @@ pub fn exact_number_map<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A member that may be left out, which is also what a null means: serialisers write one for a member that is not set.
+/// Deserializes an optional member. Null counts as absent, because many serializers write it for unset members.
 ///
 /// # Errors
-/// The deserialiser's.
+/// The deserializer's error.
 pub fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }
 
-/// A member that has a default where it is left out, or null.
+/// Deserializes a member that has a default if it is absent or null.
 ///
 /// # Errors
-/// The deserialiser's.
+/// The deserializer's error.
 pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     default: impl FnOnce() -> T,
@@ -184,10 +184,10 @@ pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_else(default))
 }
 
-/// Writes a member that every response has, though requests go without it.
+/// Serializes a member that every response must contain, although requests may omit it.
 ///
 /// # Errors
-/// When it is not there.
+/// If the value is absent.
 pub fn set<S: Serializer, T: Serialize>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => value.serialize(serializer),
@@ -197,10 +197,10 @@ pub fn set<S: Serializer, T: Serialize>(value: &Option<T>, serializer: S) -> Res
     }
 }
 
-/// One of an enumeration's values, read by `parse`.
+/// Deserializes a value of an enumeration, using `parse` to convert it.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names all admitted values.
+/// The deserializer's error, or one that lists the allowed values.
 pub fn one_of<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     values: &[&str],
@@ -226,7 +226,7 @@ where
         }
         let value = read(map)?;
         members.insert(name, value);
-        // Not only at the end: a map far beyond its bound need not be kept in memory.
+        // Checked for every member, so that an oversized map is not kept in memory.
         if let Some(max) = rules.max_properties.filter(|max| members.len() > *max) {
             return Err(A::Error::custom(format!("must have at most {max} members, has more")));
         }

@@ -1,7 +1,7 @@
-//! An operation called without Dropshot's server: its arguments are read from a request that something else has taken in.
+//! Arguments of operations that are called without Dropshot's server.
 //!
-//! Generated with `--dispatch calls`. What is refused is the same as through Dropshot's extractors; here each fault
-//! comes with its place, and all of a body's and of a query's at once.
+//! This module is for code generated with `--dispatch calls`. It refuses the same requests as Dropshot's extractors do,
+//! but reports the place of each error, and all errors of a body or query at once.
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -13,50 +13,50 @@ use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use crate::fault::{Fault, Faults, Path};
 use crate::{json, plain};
 
-/// What the arguments of an operation are read from.
+/// The parts of a request from which the arguments of an operation are read.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The path's variables, by the names that the template gives them.
+    /// The path variables, by their names in the template.
     pub variables: Vec<(&'static str, String)>,
-    /// The query's parameters.
+    /// The query parameters.
     pub query: Query,
     /// The headers.
     pub headers: HeaderMap,
-    /// The whole body.
+    /// The complete body.
     pub body: Bytes,
 }
 
-/// The parameters of a query, as far as they can be read, and what is wrong with the others.
+/// The query parameters that could be decoded, and the errors in the others.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    /// The parameters, decoded; each name once, but for lists.
+    /// The decoded parameters. Only lists may repeat a name.
     pub pairs: Vec<(String, String)>,
-    /// What was found wrong before they were read as types: it is told together with what is found then.
+    /// Errors found while decoding. They are reported together with those found when the parameters are read.
     pub faults: Vec<Fault>,
 }
 
-/// Reads the path's variables.
+/// Reads the path variables.
 ///
 /// # Errors
-/// For each variable that is not what the document says.
+/// An error for each invalid variable.
 pub fn path<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
     let pairs = request.variables.iter().map(|(name, value)| (*name, value.as_str()));
     parameters(pairs.collect(), &[])
 }
 
-/// Reads the query's parameters.
+/// Reads the query parameters.
 ///
 /// # Errors
-/// For each parameter that is missing or not what the document says, and for what was found wrong before.
+/// An error for each missing or invalid parameter, and those found while decoding.
 pub fn query<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
     let Query { pairs, faults } = &request.query;
     parameters(as_texts(pairs), faults)
 }
 
-/// Reads the query's parameters, of which some are lists: their names occur once for each item.
+/// Reads the query parameters if some are lists, which repeat their names for each item.
 ///
 /// # Errors
-/// As [`query`]'s; of several parameters that are wrong, for the first.
+/// The errors of [`query`], but only the first invalid parameter.
 pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
     let Query { pairs, faults } = &request.query;
     let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -73,11 +73,11 @@ pub fn list_query<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
     }
 }
 
-/// Reads header parameters, whatever the case of their names. A value that is no text is passed over, as Dropshot does; one
-/// that was sent in several lines is these, separated by commas (RFC 9110, 5.3).
+/// Reads header parameters, ignoring the case of their names. Like Dropshot, ignores values that are not text. Repeated
+/// headers are joined with commas (RFC 9110, 5.3).
 ///
 /// # Errors
-/// For each header that is missing or not what the document says.
+/// An error for each missing or invalid header.
 pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
     let mut sent: Vec<(&'static str, String)> = Vec::new();
     for name in declared::<T>() {
@@ -90,20 +90,20 @@ pub fn headers<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T,
     parameters(sent.iter().map(|(name, text)| (*name, text.as_str())).collect(), &[])
 }
 
-/// Reads a JSON body; without a `Content-Type` it is taken for JSON.
+/// Reads a JSON body. A missing `Content-Type` counts as JSON.
 ///
 /// # Errors
-/// For another media type, and for everything in the body that is not what the document says.
+/// An error for another media type, or for each invalid value in the body.
 pub fn body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<T, Faults> {
     check_json(&request.headers)?;
     json::read(&request.body).map_err(|faults| compressed(&request.headers).map_or(faults, Faults::from))
 }
 
-/// Reads a JSON body; of one that is refused, `further` says what else is wrong with it, beyond what the document
-/// declares. It is not asked about a body in which nothing else is wrong: the handler is.
+/// Reads a JSON body. If the body is invalid, `further` adds errors that the document does not describe. It is not
+/// called for a valid body, which the handler checks.
 ///
 /// # Errors
-/// As [`body`]'s, with the further ones.
+/// The errors of [`body`], and those that `further` adds.
 pub fn body_and<T: DeserializeOwned + JsonSchema>(
     request: &Request,
     further: impl FnOnce(&serde_json::Value) -> Vec<Fault>,
@@ -118,10 +118,10 @@ pub fn body_and<T: DeserializeOwned + JsonSchema>(
     })
 }
 
-/// Reads a JSON body that may be left out: no bytes are none.
+/// Reads an optional JSON body. An empty body counts as absent.
 ///
 /// # Errors
-/// As [`body`]'s.
+/// The errors of [`body`].
 pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Result<Option<T>, Faults> {
     match request.body.is_empty() {
         true => Ok(None),
@@ -129,10 +129,10 @@ pub fn optional_body<T: DeserializeOwned + JsonSchema>(request: &Request) -> Res
     }
 }
 
-/// Reads a form, as parameters are read; of lists among its members, the name occurs once for each item.
+/// Reads a form like parameters. A list repeats its name for each item.
 ///
 /// # Errors
-/// For another media type, and for a member that is missing or not what the document says.
+/// An error for another media type, or for a missing or invalid member.
 pub fn form<T: DeserializeOwned>(request: &Request) -> Result<T, Faults> {
     const FORM: &str = "application/x-www-form-urlencoded";
     let sent = content_type(&request.headers)?;
@@ -152,7 +152,8 @@ fn as_texts(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     texts.collect()
 }
 
-/// What the reader of lists says: the generated readers begin with the parameter's name, the library's own do not.
+/// Splits an error of the form reader into place and message. Generated readers start their messages with the
+/// parameter's name; the library does not.
 fn in_its_own_words(pairs: Vec<(&str, &str)>, text: &str) -> Fault {
     if let Some((name, problem)) = text.split_once(": ")
         && pairs.iter().any(|(known, _)| *known == name)
@@ -162,7 +163,7 @@ fn in_its_own_words(pairs: Vec<(&str, &str)>, text: &str) -> Fault {
     if let Some(name) = missing(text) {
         return Fault::of_parameter(name, "is missing");
     }
-    // The library does not say of which parameter several values are unsupported.
+    // The library does not name the parameter that is repeated.
     let mut seen = std::collections::HashSet::new();
     let repeated = pairs.iter().find(|(name, _)| !seen.insert(*name));
     match repeated {
@@ -171,7 +172,7 @@ fn in_its_own_words(pairs: Vec<(&str, &str)>, text: &str) -> Fault {
     }
 }
 
-/// The name in serde's word for what is missing.
+/// The name in serde's message about a missing field.
 fn missing(text: &str) -> Option<&str> {
     text.strip_prefix("missing field `")?.strip_suffix('`')
 }
@@ -193,7 +194,7 @@ fn check_json(headers: &HeaderMap) -> Result<(), Faults> {
     }
 }
 
-/// The media type that the header states, without its parameters: a charset says nothing about JSON.
+/// The media type of the header, without parameters; a charset does not matter for JSON.
 fn content_type(headers: &HeaderMap) -> Result<Option<&str>, Faults> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(None);
@@ -212,7 +213,7 @@ fn is(sent: Option<&str>) -> String {
     }
 }
 
-/// Why a body cannot be read that is compressed, as its header says.
+/// The error for a compressed body, which its header declares.
 fn compressed(headers: &HeaderMap) -> Option<Fault> {
     const NAME: &str = "Content-Encoding";
     let sent = headers.get(header::CONTENT_ENCODING)?.to_str().ok()?;
@@ -224,7 +225,7 @@ fn compressed(headers: &HeaderMap) -> Option<Fault> {
     })
 }
 
-/// Reads parameters. One that is wrong is left out, and the others are read again: so each has its say.
+/// Reads parameters. Invalid ones are removed and the others are read again, so that all errors are found.
 fn parameters<T: DeserializeOwned + JsonSchema>(mut pairs: Vec<(&str, &str)>, before: &[Fault]) -> Result<T, Faults> {
     let mut faults = Faults::of(before.iter().cloned());
     loop {
@@ -251,7 +252,7 @@ fn parameters<T: DeserializeOwned + JsonSchema>(mut pairs: Vec<(&str, &str)>, be
     }
 }
 
-/// Adds a fault, unless one is known of its place.
+/// Adds an error, unless one is known for the same place.
 fn add(faults: &mut Option<Faults>, fault: Fault) {
     match faults {
         Some(faults) if faults.has(&fault.field) => {}
@@ -260,7 +261,8 @@ fn add(faults: &mut Option<Faults>, fault: Fault) {
     }
 }
 
-/// The parameters that must be there and are not: what was left out for its faults is named among them once more.
+/// The required parameters that are missing. Those that were removed as invalid are reported here once more and ignored
+/// by `add`.
 fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec<Fault> {
     let root = SchemaSettings::openapi3().into_generator().into_root_schema_for::<T>();
     let required = root.schema.object.map(|object| object.required).unwrap_or_default();
@@ -272,10 +274,10 @@ fn missing_parameters<T: JsonSchema>(pairs: &[(&str, &str)], error: &str) -> Vec
     missing.collect()
 }
 
-/// The names of a struct's members, as the document has them.
+/// The names of a struct's members on the wire.
 fn declared<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
-    // It gives nothing to read: all that comes of it is that the struct says what it would read.
+    // The deserializer provides no data. It only records the names that the struct asks for.
     let _ = T::deserialize(Names(&mut names));
     names
 }
@@ -305,7 +307,7 @@ impl<'de> Deserializer<'de> for Names<'_> {
     }
 }
 
-/// A parameter's text, read as whatever type it is wanted as.
+/// The text of a parameter, which deserializes to any scalar type.
 struct Text<'r>(&'r str);
 
 impl<'de> IntoDeserializer<'de, TextError> for Text<'de> {

@@ -1,23 +1,23 @@
-//! Decimal amounts as strings with a fixed number of decimals.
+//! Decimal amounts as strings with a fixed number of decimal places.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Writes an amount with exactly `PLACES` decimals; half a unit is rounded away from zero.
+/// Serializes an amount with exactly `PLACES` decimal places, rounding half away from zero.
 ///
 /// # Errors
-/// The serialiser's.
+/// The serializer's error.
 pub fn serialize<const PLACES: u32, S: Serializer>(value: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
     let mut value = value.round_dp_with_strategy(PLACES, RoundingStrategy::MidpointAwayFromZero);
     value.rescale(PLACES);
     serializer.collect_str(&value)
 }
 
-/// As [`serialize`], for an amount that may be absent.
+/// Serializes an optional amount like [`serialize`].
 ///
 /// # Errors
-/// The serialiser's.
+/// The serializer's error.
 pub fn serialize_optional<const PLACES: u32, S: Serializer>(
     value: &Option<Decimal>,
     serializer: S,
@@ -28,16 +28,16 @@ pub fn serialize_optional<const PLACES: u32, S: Serializer>(
     }
 }
 
-/// Reads an amount with at most `places` decimals.
+/// Deserializes an amount with at most `places` decimal places.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that says what is expected.
+/// The deserializer's error, or one that describes the expected form.
 pub fn read<'de, D: Deserializer<'de>>(deserializer: D, places: u32) -> Result<Decimal, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse(&text, places).map_err(D::Error::custom)
 }
 
-/// Reads the text of an amount with at most `places` decimals.
+/// Parses an amount with at most `places` decimal places.
 pub(crate) fn parse(text: &str, places: u32) -> Result<Decimal, String> {
     match Decimal::from_str_exact(text) {
         Ok(value) if value.scale() <= places => Ok(value),

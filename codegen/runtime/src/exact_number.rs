@@ -1,4 +1,4 @@
-//! A JSON number whose decimal text is kept.
+//! JSON numbers that preserve their decimal text.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A JSON number (`type: number, format: decimal`): its value without rounding, and its text as sent.
+/// A JSON number (`type: number, format: decimal`) with its exact value and its original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactNumber {
-    /// The text as sent, `12.50` or `1.25e1`.
+    /// The original text, such as `12.50` or `1.25e1`.
     pub text: String,
-    /// The value; the number of decimals as sent, an exponent resolved.
+    /// The value, with the original number of decimal places after resolving an exponent.
     pub value: Decimal,
 }
 
-/// What a [`Decimal`] holds.
+/// The maximum number of decimal places of a [`Decimal`].
 const MOST_DECIMALS: i64 = 28;
 const OUT_OF_RANGE: &str = "is out of the range that is kept exactly: the exponent resolved, at most 28 decimals, and \
                             at most 79228162514264337593543950335 either way";
 
 impl ExactNumber {
-    /// Reads a JSON number's text.
+    /// Parses a JSON number.
     ///
     /// # Errors
-    /// A fragment that says what is wrong: not a number, or more digits than `max_significant_digits`, or out of the
-    /// range that can be kept exactly: 28 decimals, and 96 bits for the digits without the dot.
+    /// If the text is not a number, has more digits than `max_significant_digits`, or cannot be represented exactly
+    /// with 28 decimal places and 96 bits.
     pub fn parse(text: &str, max_significant_digits: u32) -> Result<Self, String> {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
@@ -44,7 +44,7 @@ impl ExactNumber {
             ));
         }
         let out_of_range = || OUT_OF_RANGE.to_string();
-        // Far beyond what any exponent could be and still count.
+        // Larger exponents have no effect.
         const FAR: i64 = i32::MAX as i64;
         let size = exponent_digits.parse::<i64>().unwrap_or(FAR).min(FAR);
         let exponent = if exponent.starts_with('-') { -size } else { size };
@@ -71,10 +71,10 @@ impl ExactNumber {
         })
     }
 
-    /// Reads a JSON number with at most `max_significant_digits` digits; used by [`crate::body`].
+    /// Deserializes a JSON number with at most `max_significant_digits` digits. Used by [`crate::body`].
     ///
     /// # Errors
-    /// The deserialiser's, with a fragment as [`ExactNumber::parse`] gives it.
+    /// The deserializer's error, or that of [`ExactNumber::parse`].
     pub fn read<'de, D: Deserializer<'de>>(deserializer: D, max_significant_digits: u32) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let text = raw.get();
@@ -129,7 +129,7 @@ impl fmt::Display for ExactNumber {
     }
 }
 
-/// Reads through a seed, so that a map's values can be read under rules.
+/// A seed, so that the values of a map are checked while they are read.
 pub(crate) struct Seed(pub u32);
 
 impl<'de> serde::de::DeserializeSeed<'de> for Seed {
@@ -140,7 +140,7 @@ impl<'de> serde::de::DeserializeSeed<'de> for Seed {
     }
 }
 
-/// Reads an object of exact numbers; a name that occurs twice is refused, as one of the two would be lost.
+/// Reads an object of exact numbers. A repeated name is an error, because one of the values would be lost.
 pub(crate) struct MapVisitor {
     pub rules: crate::MapRules,
     pub max_significant_digits: u32,

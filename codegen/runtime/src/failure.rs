@@ -1,4 +1,4 @@
-//! Errors of an operation whose error body is not the one that all others have, too.
+//! Errors of operations with different error bodies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,28 +12,28 @@ use serde::{Serialize, Serializer};
 
 use crate::response;
 
-/// An error with a body that the document declares, `T`, or one of the server's own kind, `E`: what its front door and
-/// Dropshot's extractors refuse.
+/// An error with a declared body `T`, or an error `E` of the server, which covers rejected requests.
 ///
-/// Dropshot names one schema for all errors of an operation, and takes it from the error's type: this one has `T`'s.
+/// Dropshot declares one schema for all errors of an operation, which it takes from the error's type. This type has the
+/// schema of `T`.
 #[derive(Debug)]
 pub enum Failure<T, E> {
-    /// With a body that the document declares.
+    /// An error with the declared body.
     Declared {
         /// The status.
         status: ErrorStatusCode,
         /// The body.
         body: T,
     },
-    /// Of the server's own kind, in its own words.
+    /// An error of the server, with its own body.
     Other(E),
 }
 
 impl<T: Serialize, E> Failure<T, E> {
-    /// The response, where no server of Dropshot's makes it.
+    /// The response, for servers other than Dropshot's.
     ///
     /// # Errors
-    /// The error of the server's own kind; 500 as such a one when the body does not serialise.
+    /// The server's error, or an internal error if the body cannot be serialized.
     pub fn answer(self) -> Result<Response<Body>, E>
     where
         E: From<HttpError>,
@@ -48,7 +48,7 @@ impl<T: Serialize, E> Failure<T, E> {
 impl<T, E: fmt::Display> fmt::Display for Failure<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // What is in the body is the client's, and not for logs.
+            // The body is meant for the client and must not be logged.
             Failure::Declared { status, .. } => {
                 let status: StatusCode = status.as_status();
                 write!(f, "answered {status}")

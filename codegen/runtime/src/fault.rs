@@ -1,24 +1,24 @@
-//! What is wrong with a request, place by place.
+//! Validation errors of a request, with their places.
 
 use std::fmt;
 
-/// How many faults are told at once; of more, the number.
+/// The maximum number of errors that are reported. The others are only counted.
 pub const MOST: usize = 20;
 
-/// What is wrong in one place of a request.
+/// A validation error in one place of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The place, for programs: a JSON pointer into the body (RFC 6901; empty for the body itself), or the name of a
     /// parameter or header.
     pub field: String,
-    /// The place as a sentence begins with it: `measurements.A`, `list[2]`, `body`, `limit`.
+    /// The place, for messages: `measurements.A`, `list[2]`, `body` or `limit`.
     pub name: String,
-    /// What is wrong there and what would be right: a fragment, which may quote a part of the request.
+    /// What is wrong and what would be valid, as a fragment. It may quote the request.
     pub message: String,
 }
 
 impl Fault {
-    /// At a place of the body.
+    /// An error at a place in the body.
     pub fn in_body(path: &Path, message: impl Into<String>) -> Self {
         Fault {
             field: path.pointer(),
@@ -27,12 +27,12 @@ impl Fault {
         }
     }
 
-    /// At a member of the object that the body is.
+    /// An error in a member of the body.
     pub fn of_member(name: &str, message: impl Into<String>) -> Self {
         Self::in_body(&Path::default().member(name), message)
     }
 
-    /// Of a parameter or a header.
+    /// An error in a parameter or header.
     pub fn of_parameter(name: &str, message: impl Into<String>) -> Self {
         Fault {
             field: name.to_string(),
@@ -49,7 +49,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults of a request, of which at least one is kept, and at most [`MOST`].
+/// The validation errors of a request: at least one, and at most [`MOST`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {
     first: Fault,
@@ -58,7 +58,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// These faults; `None` without any.
+    /// Collects errors; `None` if there are none.
     pub fn of(faults: impl IntoIterator<Item = Fault>) -> Option<Self> {
         let mut faults = faults.into_iter();
         let mut all = Faults::from(faults.next()?);
@@ -66,7 +66,7 @@ impl Faults {
         Some(all)
     }
 
-    /// Adds one; beyond [`MOST`] it is only counted.
+    /// Adds an error. After [`MOST`] errors, it is only counted.
     pub fn push(&mut self, fault: Fault) {
         match self.others.len() + 1 < MOST {
             true => self.others.push(fault),
@@ -74,22 +74,22 @@ impl Faults {
         }
     }
 
-    /// The first.
+    /// The first error.
     pub fn first(&self) -> &Fault {
         &self.first
     }
 
-    /// Those that are told, the first among them.
+    /// The errors that are reported, starting with the first.
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// How many there are, told or not.
+    /// The number of errors, including those that are not reported.
     pub fn count(&self) -> usize {
         1 + self.others.len() + self.untold
     }
 
-    /// Whether something is wrong in this place.
+    /// Whether there is an error at this place.
     pub fn has(&self, field: &str) -> bool {
         self.iter().any(|fault| fault.field == field)
     }
@@ -106,7 +106,7 @@ impl From<Fault> for Faults {
 }
 
 impl fmt::Display for Faults {
-    /// All that are told, one after the other.
+    /// All reported errors, separated by semicolons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.first)?;
         self.others.iter().try_for_each(|fault| write!(f, "; {fault}"))
@@ -126,13 +126,13 @@ enum Step {
 }
 
 impl Path {
-    /// The member of this name of the object here.
+    /// The place of a member of the object at this place.
     #[must_use]
     pub fn member(&self, name: &str) -> Self {
         self.and(Step::Member(name.to_string()))
     }
 
-    /// The item with this index of the array here.
+    /// The place of an item of the array at this place.
     #[must_use]
     pub fn item(&self, index: usize) -> Self {
         self.and(Step::Item(index))
@@ -144,7 +144,7 @@ impl Path {
         Path(steps)
     }
 
-    /// The JSON pointer; a name that somebody sent at such length that no document has it is cut.
+    /// The JSON pointer. Overlong names are shortened.
     pub fn pointer(&self) -> String {
         let mut pointer = String::new();
         for step in &self.0 {
@@ -159,7 +159,7 @@ impl Path {
 }
 
 impl fmt::Display for Path {
-    /// `list[2].name`; `body` for the document itself.
+    /// `list[2].name`, or `body` for the document itself.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("body");
@@ -182,7 +182,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// A name as a place may quote it.
+/// A name, shortened if it is overlong.
 fn cut(name: &str) -> String {
     const LONGEST: usize = 128;
     match name.char_indices().nth(LONGEST) {

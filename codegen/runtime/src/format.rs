@@ -1,33 +1,33 @@
-//! Formats of strings that stay strings.
+//! String formats that are checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use chrono::{NaiveDateTime, NaiveTime};
 
-/// What a `format` asks of a string.
+/// The format of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `ipv4`: four decimal numbers (RFC 2673).
     Ipv4,
-    /// `ipv6`: RFC 4291, without a zone.
+    /// `ipv6`: an address without a zone (RFC 4291).
     Ipv6,
-    /// `ip`, as schemars writes Rust's `IpAddr`: one of the two.
+    /// `ip`: an IPv4 or IPv6 address, as schemars writes `IpAddr`.
     Ip,
     /// `hostname`: labels of letters, digits and hyphens (RFC 1123), at most 253 characters.
     Hostname,
-    /// `email`: something, `@`, and a host name or an address in brackets; without quotes and comments (RFC 5321).
+    /// `email`: a local part, `@`, and a host name or bracketed address, without quotes and comments (RFC 5321).
     Email,
     /// `uri`: with a scheme (RFC 3986).
     Uri,
     /// `time`: hours, minutes and seconds with an offset (RFC 3339).
     Time,
-    /// `partial-date-time`, as schemars writes chrono's `NaiveDateTime` and `NaiveTime`: without an offset.
+    /// `partial-date-time`: a time without an offset, as schemars writes chrono's `NaiveDateTime` and `NaiveTime`.
     PartialDateTime,
 }
 
 impl Format {
-    /// The format of this name; `None` for one that says nothing of which values there are.
+    /// The format with this name; `None` if it is not checked.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "ipv4" => Format::Ipv4,
@@ -42,7 +42,7 @@ impl Format {
         })
     }
 
-    /// Whether `text` has it.
+    /// Whether `text` has this format.
     pub fn admits(self, text: &str) -> bool {
         match self {
             Format::Ipv4 => Ipv4Addr::from_str(text).is_ok(),
@@ -52,14 +52,14 @@ impl Format {
             Format::Email => is_email(text),
             Format::Uri => url::Url::parse(text).is_ok() && text.is_ascii() && !text.contains(char::is_whitespace),
             Format::Time => {
-                // A day makes it a whole time, which chrono reads with its offset.
+                // chrono parses an offset only as part of a date and time.
                 chrono::DateTime::parse_from_rfc3339(&format!("2000-01-01T{text}")).is_ok() && !text.contains(' ')
             }
             Format::PartialDateTime => NaiveDateTime::from_str(text).is_ok() || NaiveTime::from_str(text).is_ok(),
         }
     }
 
-    /// What is expected, as a message says it.
+    /// A description of the expected form, for messages.
     pub fn expected(self) -> &'static str {
         match self {
             Format::Ipv4 => "an IPv4 address such as 192.0.2.1",

@@ -1,4 +1,4 @@
-//! JSON documents, read whole and only as what they are.
+//! Parsing and validating complete JSON documents.
 
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, Visitor};
@@ -8,16 +8,15 @@ use serde_path_to_error::Segment;
 use crate::fault::{Fault, Faults, Path};
 use crate::{diagnosis, plain, syntax};
 
-/// How deep arrays and objects may be nested: as deep as serde_json goes. It counts only what it reads into a type, and
-/// begins anew where an alternative of a union is read; here the whole document is measured before it is read, so that
-/// no type that holds itself can use up the stack.
+/// The maximum nesting of arrays and objects, which is serde_json's limit. serde_json counts only what it reads into a
+/// type, and starts again for each alternative of a union. The whole document is therefore measured before it is read,
+/// so that a recursive type cannot overflow the stack.
 pub const DEEPEST: usize = 127;
 
-/// Reads the one JSON document that `bytes` are: UTF-8 to the last byte, nested at most [`DEEPEST`] deep, with nothing
-/// but white space after it.
+/// Reads a JSON document: valid UTF-8, nested at most [`DEEPEST`] levels deep, and followed only by white space.
 ///
 /// # Errors
-/// Everything that is wrong, up to a number, each with its place; of what is no JSON, the first thing.
+/// All errors up to a limit, each with its place. For invalid JSON, only the first.
 pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Faults> {
     if let Some(offset) = too_deep(bytes) {
         let place = syntax::position(bytes, offset);
@@ -31,10 +30,10 @@ pub fn read<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Faults>
     serde_json::from_str(text).map_err(|error| refusal::<T>(text, &error))
 }
 
-/// What is wrong with a text that is refused. Only now is it gone through for its places: most texts are right.
+/// The errors in a rejected document. They are located only now, because most documents are valid.
 fn refusal<T: DeserializeOwned + JsonSchema>(text: &str, error: &serde_json::Error) -> Faults {
     if serde_json::from_str::<IgnoredAny>(text).is_err() {
-        // ASCII in two bytes a character is UTF-8, too.
+        // ASCII encoded in two bytes per character is also valid UTF-8.
         return match other_encoding(text.as_bytes()) {
             Some(fault) => fault.into(),
             None => syntax::fault(text).into(),
@@ -43,7 +42,7 @@ fn refusal<T: DeserializeOwned + JsonSchema>(text: &str, error: &serde_json::Err
     diagnosis::faults::<T>(text).unwrap_or_else(|| in_its_readers_words::<T>(text, error).into())
 }
 
-/// What the reader has to say of a document with whose schema alone no fault is found.
+/// The reader's error, for a document in which the schema alone reveals none.
 fn in_its_readers_words<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> Fault {
     let mut document = serde_json::Deserializer::from_str(text);
     let Err(placed) = serde_path_to_error::deserialize::<_, T>(&mut document) else {
@@ -68,7 +67,7 @@ fn said(error: &serde_json::Error) -> String {
     }
 }
 
-/// What bytes are that are not UTF-8.
+/// The error for bytes that are not UTF-8.
 fn no_utf8(bytes: &[u8], offset: usize) -> Fault {
     other_encoding(bytes).unwrap_or_else(|| {
         let before = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
@@ -78,7 +77,7 @@ fn no_utf8(bytes: &[u8], offset: usize) -> Fault {
     })
 }
 
-/// What bytes are that are no JSON, as far as their beginning tells.
+/// The error for bytes that start like another encoding.
 fn other_encoding(bytes: &[u8]) -> Option<Fault> {
     let message = match bytes {
         [0x1f, 0x8b, ..] => "is compressed (gzip); compressed bodies are not accepted, send the JSON itself",
@@ -88,7 +87,7 @@ fn other_encoding(bytes: &[u8]) -> Option<Fault> {
     Some(Fault::in_body(&Path::default(), message))
 }
 
-/// Where the first array or object that is too deep begins. Of what is no JSON, nothing is said.
+/// The offset of the first array or object that is nested too deep. Errors in the syntax are ignored.
 fn too_deep(bytes: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
     let mut in_string = false;
@@ -112,7 +111,7 @@ fn too_deep(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// A JSON error's text without its line and column.
+/// The text of a JSON error without line and column.
 pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
@@ -122,7 +121,7 @@ pub(crate) fn without_position(error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads nothing but an object: what serde derives for a struct would also take an array of its members.
+/// A deserializer that accepts only objects. serde's derived implementation for structs also accepts arrays.
 pub struct OnlyObject<D>(pub D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for OnlyObject<D> {
@@ -138,20 +137,20 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for OnlyObject<D> {
     }
 }
 
-/// Reads a struct, whose derived reading is `#[serde(remote = "Self")]`, from an object alone.
+/// Implements `Deserialize` for a struct with `#[serde(remote = "Self")]`, accepting only objects.
 #[macro_export]
 macro_rules! read_object {
     ($name:ident) => {
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
-                // The derived function, not this one: what belongs to the type itself comes before a trait's.
+                // This calls the derived function, because inherent functions take precedence over those of traits.
                 Self::deserialize($crate::json::OnlyObject(deserializer))
             }
         }
     };
 }
 
-/// Writes a struct as derived with `#[serde(remote = "Self")]`, which [`read_object`] needs.
+/// Implements `Serialize` for a struct with `#[serde(remote = "Self")]`, which [`read_object`] requires.
 #[macro_export]
 macro_rules! write_object {
     ($name:ident) => {

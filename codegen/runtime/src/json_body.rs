@@ -1,4 +1,4 @@
-//! The body of a request, as JSON.
+//! JSON bodies for Dropshot's server.
 
 use async_trait::async_trait;
 use dropshot::{
@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 
 use crate::json;
 
-/// A request body that is one JSON document and nothing else ([`json::read`]).
+/// A request body that is exactly one JSON document ([`json::read`]).
 ///
-/// It is what Dropshot's `TypedBody` is to the emitted document, with the same answers to what is no such body; but
-/// `TypedBody` also takes what has more behind it, and any bytes in members that it passes over.
+/// It has the same schema and error statuses as Dropshot's `TypedBody`, which however also accepts trailing data, and
+/// invalid UTF-8 in members that it ignores.
 #[derive(Debug)]
 pub struct JsonBody<T> {
     inner: T,
@@ -46,16 +46,16 @@ where
     }
 }
 
-/// A body that may be left out: none, or one that [`JsonBody`] reads.
+/// An optional body, read like [`JsonBody`] unless it is empty.
 ///
-/// In the emitted document it is required: Dropshot knows no other bodies.
+/// The emitted document describes it as required, because Dropshot does not support optional bodies.
 #[derive(Debug)]
 pub struct OptionalJsonBody<T> {
     inner: Option<T>,
 }
 
 impl<T> OptionalJsonBody<T> {
-    /// The value, if there was a body.
+    /// The value, if the body is not empty.
     pub fn into_inner(self) -> Option<T> {
         self.inner
     }
@@ -88,7 +88,7 @@ fn read<T: DeserializeOwned + JsonSchema>(headers: &HeaderMap, bytes: &[u8]) -> 
     json::read(bytes).map_err(|faults| refused(format!("unable to parse JSON body: {faults}")))
 }
 
-/// Refuses another content type than JSON; none at all is taken for JSON, as Dropshot does.
+/// Refuses content types other than JSON. Like Dropshot, accepts requests without one.
 fn is_json(headers: &HeaderMap) -> Result<(), HttpError> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Queries and forms with lists: names that occur several times, which Dropshot's own extractors refuse.
+//! Queries and forms with repeated names, which Dropshot's own extractors refuse.
 
 use async_trait::async_trait;
 use dropshot::{
@@ -9,7 +9,7 @@ use http::{Request, header};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-/// The parameters of a query, of which some are lists.
+/// Query parameters, some of which are lists.
 #[derive(Debug)]
 pub struct ListQuery<T> {
     inner: T,
@@ -43,7 +43,7 @@ where
     }
 }
 
-/// A form, of which some members are lists.
+/// A form, some of whose members are lists.
 #[derive(Debug)]
 pub struct ListForm<T> {
     inner: T,

@@ -1,13 +1,13 @@
-//! Names that are nearly right.
+//! Suggestions for misspelled names.
 
-/// The one of `known` that somebody who wrote `name` may have meant: the same but for letter case and separators, or a
-/// slip of the hand away.
+/// The one of `known` that `name` most likely stands for: equal except for case and separators, or differing by a
+/// typing error.
 pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let plain = plain(name);
     let mut best: Option<(usize, &str)> = None;
     for other in known {
         let distance = strsim::damerau_levenshtein(&plain, &self::plain(other));
-        // Of a short name, one letter more is another name.
+        // In a short name, even one letter makes a different name.
         let most = match plain.chars().count() {
             0..=3 => 0,
             4..=7 => 1,
@@ -20,7 +20,7 @@ pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&
     best.map(|(_, name)| name)
 }
 
-/// A name's letters and digits, in lower case; of a name that nobody has, no more than this.
+/// The letters and digits of a name in lower case, up to a maximum length.
 fn plain(name: &str) -> String {
     const LONGEST: usize = 64;
     let plain = name
@@ -30,7 +30,7 @@ fn plain(name: &str) -> String {
     plain.take(LONGEST).collect()
 }
 
-/// Other ways to write a name: in capitals and in small letters, with underscores for what separates its words.
+/// Other spellings of a name: in upper and lower case, with underscores as separators.
 pub fn spellings(name: &str) -> Vec<String> {
     let mut words = String::with_capacity(name.len() + 4);
     let mut before = None;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_known_again_by_its_letters() {
+    fn misspelled_names_are_recognized() {
         let known = ["branch_code", "plate", "external_id", "id", "ids"];
         let table = [
             ("branchCode", Some("branch_code")),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_written_in_other_ways() {
+    fn names_have_other_spellings() {
         assert!(spellings("brake-front left").contains(&"BRAKE_FRONT_LEFT".to_string()));
         assert!(spellings("brakeFrontLeft").contains(&"BRAKE_FRONT_LEFT".to_string()));
         assert!(spellings("brake_front_left").contains(&"BRAKE_FRONT_LEFT".to_string()));

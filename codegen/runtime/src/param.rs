@@ -1,4 +1,4 @@
-//! Deserialisers for path, query and header parameters: values arrive as text, and messages name the parameter.
+//! Deserializers for path, query and header parameters, which are text. Error messages start with the parameter's name.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -15,10 +15,10 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     String::deserialize(deserializer)
 }
 
-/// A text within its rules.
+/// Deserializes a string and checks its rules.
 ///
 /// # Errors
-/// A message that names the parameter and the bound.
+/// A message with the parameter and the violated rule.
 pub fn string<'de, D: Deserializer<'de>>(d: D, name: &str, rules: StringRules) -> Result<String, D::Error> {
     let value = text(d)?;
     rules
@@ -27,10 +27,10 @@ pub fn string<'de, D: Deserializer<'de>>(d: D, name: &str, rules: StringRules) -
     Ok(value)
 }
 
-/// A whole number within its rules, as decimal digits.
+/// Deserializes an integer in decimal digits and checks its rules.
 ///
 /// # Errors
-/// A message that names the parameter, the bounds and what was sent.
+/// A message with the parameter, its bounds and the value.
 pub fn integer<'de, D, T>(d: D, name: &str, rules: NumberRules<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -38,7 +38,7 @@ where
 {
     let value = text(d)?;
     let refused = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
-    // `+5` parses in Rust but is no JSON integer.
+    // Rust parses `+5`, which is not a JSON integer.
     let number = value.parse::<T>().ok().filter(|_| !value.starts_with('+'));
     match number.map(|number| (number, rules.check(number))) {
         Some((number, Ok(()))) => Ok(number),
@@ -52,10 +52,10 @@ where
     }
 }
 
-/// A number within its rules.
+/// Deserializes a number and checks its rules.
 ///
 /// # Errors
-/// A message that names the parameter, the bounds and what was sent.
+/// A message with the parameter, its bounds and the value.
 pub fn number<'de, D: Deserializer<'de>>(d: D, name: &str, rules: NumberRules<f64>) -> Result<f64, D::Error> {
     let value = text(d)?;
     let refused = |problem: String| Err(D::Error::custom(format!("{name}: {problem}")));
@@ -67,10 +67,10 @@ pub fn number<'de, D: Deserializer<'de>>(d: D, name: &str, rules: NumberRules<f6
     }
 }
 
-/// `true` or `false`.
+/// Deserializes `true` or `false`.
 ///
 /// # Errors
-/// A message that names the parameter and what was sent.
+/// A message with the parameter and the value.
 pub fn boolean<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<bool, D::Error> {
     match text(d)?.as_str() {
         "true" => Ok(true),
@@ -82,37 +82,37 @@ pub fn boolean<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<bool, D::E
     }
 }
 
-/// A time, RFC 3339 with an offset.
+/// Deserializes a date and time in RFC 3339 with an offset.
 ///
 /// # Errors
-/// A message that names the parameter, with a hint where a plus sign was lost to the query's encoding.
+/// A message with the parameter, and a hint if a plus sign was lost in the query.
 pub fn date_time<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<DateTime<Utc>, D::Error> {
     let value = text(d)?;
     parse_date_time(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
-/// A calendar day, `2026-05-01`.
+/// Deserializes a date such as `2026-05-01`.
 ///
 /// # Errors
-/// A message that names the parameter, with an example.
+/// A message with the parameter and an example.
 pub fn date<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<NaiveDate, D::Error> {
     let value = text(d)?;
     parse_date(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
-/// A UUID in its canonical lower-case text.
+/// Deserializes a UUID.
 ///
 /// # Errors
-/// A message that names the parameter.
+/// A message with the parameter.
 pub fn uuid<'de, D: Deserializer<'de>>(d: D, name: &str) -> Result<uuid::Uuid, D::Error> {
     let value = text(d)?;
     parse_uuid(&value).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
-/// One of an enumeration's values, read by `parse`.
+/// Deserializes a value of an enumeration, using `parse` to convert it.
 ///
 /// # Errors
-/// A message that names the parameter and all admitted values.
+/// A message with the parameter and the allowed values.
 pub fn one_of<'de, D: Deserializer<'de>, T>(
     d: D,
     name: &str,
@@ -123,19 +123,19 @@ pub fn one_of<'de, D: Deserializer<'de>, T>(
     parse(&value).ok_or_else(|| D::Error::custom(format!("{name}: {}", not_among(values, &value))))
 }
 
-/// How a list is written.
+/// The encoding of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// Its name occurs once for each item; whoever hands the texts out gathers them.
+    /// The name is repeated for each item. The caller collects the texts.
     Repeated,
-    /// The items stand in one text, this between them; an empty text has none.
+    /// The items are separated by this character. An empty text is an empty list.
     Separated(char),
 }
 
-/// A list within its rules, each of whose items `read` reads.
+/// Deserializes a list, using `read` for each item, and checks its rules.
 ///
 /// # Errors
-/// A message that names the parameter and the bound, or the item by its index.
+/// A message with the parameter and the violated rule, or the index of the invalid item.
 pub fn list<'de, D: Deserializer<'de>, T: std::fmt::Debug>(
     d: D,
     name: &str,
@@ -156,7 +156,7 @@ pub fn list<'de, D: Deserializer<'de>, T: std::fmt::Debug>(
     let mut seen = HashSet::new();
     for (index, text) in texts.iter().enumerate() {
         let item = read_text(text, name, &read).map_err(|problem| refused(format!("[{index}]: {problem}")))?;
-        // Values that are the same are shown the same, however they were written.
+        // Equal values have the same debug output, whatever their text.
         if rules.unique_items && !seen.insert(format!("{item:?}")) {
             return Err(refused(format!(
                 "[{index}]: must not be there twice, is {}",
@@ -168,10 +168,10 @@ pub fn list<'de, D: Deserializer<'de>, T: std::fmt::Debug>(
     Ok(items)
 }
 
-/// A value of one of several types, which `read` tries.
+/// Deserializes a value of one of several types, which `read` tries.
 ///
 /// # Errors
-/// A message that names the parameter, with what `read` says.
+/// A message with the parameter and the error of `read`.
 pub fn tried<'de, D: Deserializer<'de>, T>(
     d: D,
     name: &str,
@@ -180,16 +180,16 @@ pub fn tried<'de, D: Deserializer<'de>, T>(
     read(&text(d)?).map_err(|problem| D::Error::custom(format!("{name}: {problem}")))
 }
 
-/// Reads a UUID.
+/// Parses a UUID.
 pub(crate) fn parse_uuid(value: &str) -> Result<uuid::Uuid, String> {
     uuid::Uuid::try_parse(value).map_err(|_| format!("must be a UUID, is {}", shown(value)))
 }
 
-/// Reads RFC 3339; the message says what is missing.
+/// Parses RFC 3339. The error says which part is missing.
 pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
     const EXAMPLE: &str = "must be an RFC 3339 time with an offset, such as 2026-05-01T09:30:00Z or \
                            2026-05-01T12:30:00+03:00";
-    // chrono also takes a space for the T: here it is the sign of a plus that was not encoded.
+    // chrono also accepts a space instead of the T. Here it indicates a plus sign that was not encoded.
     match DateTime::parse_from_rfc3339(value) {
         Ok(time) if !value.contains(' ') => Ok(time.with_timezone(&Utc)),
         _ if value.contains(' ') && DateTime::parse_from_rfc3339(&value.replace(' ', "+")).is_ok() => Err(format!(
@@ -200,7 +200,7 @@ pub(crate) fn parse_date_time(value: &str) -> Result<DateTime<Utc>, String> {
     }
 }
 
-/// Reads a calendar day as RFC 3339 writes it; chrono alone would take `2026-5-1` too.
+/// Parses a date in RFC 3339. chrono alone would also accept `2026-5-1`.
 pub(crate) fn parse_date(value: &str) -> Result<NaiveDate, String> {
     match NaiveDate::parse_from_str(value, "%Y-%m-%d") {
         Ok(day) if day.to_string() == value => Ok(day),

@@ -1,13 +1,13 @@
-//! Regular expressions as OpenAPI means them: in ECMAScript's dialect.
+//! Regular expressions in ECMAScript's dialect, as in OpenAPI.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A `pattern` of a document, compiled at its first use.
+/// A `pattern`, which is compiled at its first use.
 ///
-/// Rust's `regex`, whose time is bounded, matches whatever it can; only patterns with look-around or back-references
-/// go to an engine that tries one way after another, and gives up, which is no match, after a million steps.
+/// Rust's `regex`, which runs in bounded time, matches most patterns. Only those with look-around or back-references
+/// use a backtracking engine, which gives up after a million steps. The value then does not match.
 #[derive(Clone)]
 pub struct Pattern {
     text: Cow<'static, str>,
@@ -21,7 +21,7 @@ enum Engine {
 }
 
 impl Pattern {
-    /// The pattern `text`, which was compiled before: one that does not compile admits nothing.
+    /// A pattern that the generator has checked. An invalid pattern matches nothing.
     pub const fn new(text: &'static str) -> Self {
         Pattern {
             text: Cow::Borrowed(text),
@@ -29,10 +29,10 @@ impl Pattern {
         }
     }
 
-    /// The pattern `text`, compiled now.
+    /// Compiles a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, in a few words.
+    /// A short description of the syntax error.
     pub fn compiled(text: &str) -> Result<Self, String> {
         let engine = compile(text)?;
         Ok(Pattern {
@@ -41,12 +41,12 @@ impl Pattern {
         })
     }
 
-    /// As written in the document.
+    /// The pattern's text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it occurs in `value`.
+    /// Whether the pattern matches anywhere in `value`.
     pub fn is_match(&self, value: &str) -> bool {
         match self.engine.get_or_init(|| compile(&self.text)) {
             Ok(Engine::Linear(regex)) => regex.is_match(value),
@@ -76,7 +76,7 @@ fn compile(text: &str) -> Result<Engine, String> {
     match fancy_regex::Regex::new(&translated) {
         Ok(regex) => Ok(Engine::Backtracking(Box::new(regex))),
         Err(error) => {
-            // The engine's message may draw the place under the pattern; its last line says what is wrong.
+            // The engine's message may show the position below the pattern. Its last line describes the error.
             let message = error.to_string();
             let last = message.lines().last().unwrap_or_default().trim();
             Err(last.strip_prefix("error: ").unwrap_or(last).to_string())
@@ -84,8 +84,8 @@ fn compile(text: &str) -> Result<Engine, String> {
     }
 }
 
-/// ECMAScript's `\d`, `\w` and `\b` know only ASCII, its `.` matches no line end of any kind, and inside brackets `[`,
-/// `&&`, `--` and `~~` have no meaning of their own.
+/// Converts a pattern from ECMAScript to Rust. In ECMAScript, `\d`, `\w` and `\b` match only ASCII, `.` does not match
+/// any line terminator, and `[`, `&&`, `--` and `~~` have no special meaning in brackets.
 fn in_rusts_dialect(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

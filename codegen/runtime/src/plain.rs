@@ -1,6 +1,6 @@
-//! serde's words in those of the other messages: no partner need know what an `expected i32` is.
+//! Translation of serde's error messages, so that clients need not understand terms such as `expected i32`.
 
-/// What a reader's message says, as the other messages say it. What is not serde's stays as it is.
+/// Translates a message of serde. Other messages are returned unchanged.
 pub fn message(text: &str) -> String {
     if let Some(rest) = text.strip_prefix("missing field ") {
         return format!("must have the member {}", unquoted(rest));
@@ -40,7 +40,7 @@ fn unquoted(name: &str) -> &str {
     name.trim_matches('`')
 }
 
-/// What is there: of a number where another one should be, which.
+/// A description of the actual value: for a number instead of another number, the number itself.
 fn kind(is: &str, expected: &str) -> String {
     let first = is.split(' ').next().unwrap_or_default();
     if let ("integer" | "floating", true) = (first, wanted(expected).ends_with("number")) {
@@ -58,7 +58,7 @@ fn kind(is: &str, expected: &str) -> String {
     .to_string()
 }
 
-/// What should be there.
+/// A description of the expected value.
 fn wanted(expected: &str) -> String {
     match expected {
         "unit" => "null",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_says_is_said_in_plain_words() {
+    fn messages_of_serde_are_translated() {
         let whole = |changed: &str| {
             let text = [
                 r#""count":1"#,

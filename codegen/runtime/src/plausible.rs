@@ -1,21 +1,21 @@
-//! Which values can be, by their names.
+//! Ranges of plausible values in a map.
 
 use rust_decimal::Decimal;
 
-/// A name of a map, and which of its values can be (`x-plausible-range`). What lies outside is read all the same: what
-/// becomes of it is for the server to say.
+/// The range of plausible values for one name of a map (`x-plausible-range`). Reading a map does not check it; the
+/// server decides how to treat other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlausibleRange {
     /// The name.
     pub name: &'static str,
-    /// The least value that can be.
+    /// The minimum plausible value.
     pub minimum: Decimal,
-    /// The greatest value that can be.
+    /// The maximum plausible value.
     pub maximum: Decimal,
 }
 
 impl PlausibleRange {
-    /// Whether `value` can be; both bounds can.
+    /// Whether `value` is plausible. The bounds are inclusive.
     pub fn holds(&self, value: Decimal) -> bool {
         (self.minimum..=self.maximum).contains(&value)
     }

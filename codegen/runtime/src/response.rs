@@ -1,4 +1,4 @@
-//! What generated response types share.
+//! Responses of generated servers.
 
 use std::marker::PhantomData;
 
@@ -12,14 +12,14 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
 
-/// What a handler has once it has accepted a websocket: the value of `WebsocketUpgrade::handle`.
+/// The result of `WebsocketUpgrade::handle`, which a handler returns after accepting a websocket.
 ///
-/// Dropshot gives its type no name.
+/// Dropshot does not export its type.
 pub type Upgraded = <WebsocketEndpointResult as Outcome>::Value;
 
-/// What a `Result` holds when all went well.
+/// The success type of a `Result`.
 pub trait Outcome {
-    /// It.
+    /// The type.
     type Value;
 }
 
@@ -27,7 +27,7 @@ impl<T, E> Outcome for Result<T, E> {
     type Value = T;
 }
 
-/// What Dropshot's document says of a websocket.
+/// The metadata of a websocket for Dropshot's document.
 pub fn websocket_metadata(description: &str) -> ApiEndpointResponse {
     described(
         Upgraded::response_metadata(),
@@ -36,15 +36,15 @@ pub fn websocket_metadata(description: &str) -> ApiEndpointResponse {
     )
 }
 
-/// The headers that a response declares.
+/// The declared headers of a response.
 pub trait DeclaredHeaders: Send + Sync + 'static {
-    /// The schema of an object with a member for each.
+    /// The schema of an object with a member for each header.
     const SCHEMA: &'static str;
 }
 
-/// The metadata with the headers of `H`, as Dropshot's document has them.
+/// Adds the headers of `H` to the metadata.
 pub fn with_headers<H: DeclaredHeaders>(metadata: ApiEndpointResponse) -> ApiEndpointResponse {
-    // A header's schema, too, has a holder that cannot be named outside Dropshot.
+    // Dropshot does not export the type that contains the schemas of headers, so its own response type creates one.
     type Any<H> = HttpResponseHeaders<HttpResponseUpdatedNoContent, OfHeaders<H>>;
     ApiEndpointResponse {
         headers: <Any<H> as HttpResponse>::response_metadata().headers,
@@ -52,7 +52,7 @@ pub fn with_headers<H: DeclaredHeaders>(metadata: ApiEndpointResponse) -> ApiEnd
     }
 }
 
-/// What Dropshot asks for the headers' schema.
+/// A type with the headers' schema, for Dropshot.
 struct OfHeaders<H>(PhantomData<H>);
 
 impl<H> Serialize for OfHeaders<H> {
@@ -71,7 +71,7 @@ impl<H: DeclaredHeaders> JsonSchema for OfHeaders<H> {
     }
 }
 
-/// What Dropshot's document says of a response that the handler builds as a whole: nothing but that there is one.
+/// The metadata of a response that the handler builds itself.
 pub fn whole_metadata(description: &str) -> ApiEndpointResponse {
     ApiEndpointResponse {
         description: Some(description.to_string()).filter(|description| !description.is_empty()),
@@ -82,7 +82,7 @@ pub fn whole_metadata(description: &str) -> ApiEndpointResponse {
 /// Builds a JSON response.
 ///
 /// # Errors
-/// 500 when `body` does not serialise or a header's value is not one.
+/// 500 if `body` cannot be serialized or a header value is invalid.
 pub fn json<T: Serialize>(
     status: StatusCode,
     body: &T,
@@ -91,10 +91,10 @@ pub fn json<T: Serialize>(
     json_as(status, "application/json", body, headers)
 }
 
-/// Builds a response of JSON under another media type, such as `application/problem+json`.
+/// Builds a JSON response with another media type, such as `application/problem+json`.
 ///
 /// # Errors
-/// 500 when `body` does not serialise or a header's value is not one.
+/// 500 if `body` cannot be serialized or a header value is invalid.
 pub fn json_as<T: Serialize>(
     status: StatusCode,
     content_type: &'static str,
@@ -105,10 +105,10 @@ pub fn json_as<T: Serialize>(
     built(status, Some(content_type), Body::from(bytes), headers)
 }
 
-/// Builds a response of bytes, or an empty one (no `content_type`).
+/// Builds a response of bytes, or an empty response if there is no `content_type`.
 ///
 /// # Errors
-/// 500 when a header's value is not one.
+/// 500 if a header value is invalid.
 pub fn bytes(
     status: StatusCode,
     content_type: Option<&'static str>,
@@ -141,12 +141,12 @@ fn built(
     Ok(response)
 }
 
-/// What Dropshot's document says of a JSON response.
+/// The metadata of a JSON response for Dropshot's document.
 pub fn json_metadata<T>(status: StatusCode, description: &str) -> ApiEndpointResponse
 where
     T: JsonSchema + Serialize + Send + Sync + 'static,
 {
-    // The schema's holder cannot be named outside Dropshot: its own response type is asked for one.
+    // Dropshot does not export the type that contains a schema, so its own response type creates one.
     described(
         <HttpResponseOk<T> as HttpResponse>::response_metadata(),
         status,
@@ -154,13 +154,13 @@ where
     )
 }
 
-/// What Dropshot's document says of a response of bytes.
+/// The metadata of a response of bytes for Dropshot's document.
 pub fn bytes_metadata(status: StatusCode, description: &str) -> ApiEndpointResponse {
     let metadata = <HttpResponseOk<dropshot::FreeformBody> as dropshot::HttpResponse>::response_metadata();
     described(metadata, status, description)
 }
 
-/// What Dropshot's document says of a response without a body.
+/// The metadata of a response without a body for Dropshot's document.
 pub fn empty_metadata(status: StatusCode, description: &str) -> ApiEndpointResponse {
     let metadata = <dropshot::HttpResponseUpdatedNoContent as dropshot::HttpResponse>::response_metadata();
     described(metadata, status, description)

@@ -1,5 +1,5 @@
-//! The rules a document can declare, each stated once: the generator keeps them in its model and checks defaults with
-//! them, generated servers check values with them, and both say the same of a value outside them.
+//! Validation rules. The generator stores them in its model and checks defaults with them, and generated servers check
+//! values with them, so both report the same errors.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::format::Format;
 use crate::names;
 use crate::pattern::Pattern;
 
-/// What a string must be like; lengths count characters.
+/// The rules of a string. Lengths are in characters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StringRules<P = &'static Pattern> {
     /// `minLength`
@@ -22,24 +22,24 @@ pub struct StringRules<P = &'static Pattern> {
     pub max_length: Option<usize>,
     /// `pattern`
     pub pattern: Option<P>,
-    /// `format`, where it is one that is checked.
+    /// `format`, if it is one that is checked.
     pub format: Option<Format>,
 }
 
-/// What an integer or a number must be like.
+/// The rules of an integer or a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NumberRules<T> {
     /// `minimum`, and whether it is exclusive.
     pub minimum: Option<(T, bool)>,
     /// `maximum`, and whether it is exclusive.
     pub maximum: Option<(T, bool)>,
-    /// `multipleOf`; more than 0.
+    /// `multipleOf`, which is greater than 0.
     pub multiple_of: Option<T>,
-    /// Whether 0 is none of them: `not: {}` of an integer, as Dropshot writes Rust's `NonZeroI32` and its like.
+    /// Whether 0 is excluded: `not: {}` on an integer, as Dropshot writes `NonZeroI32` and similar types.
     pub not_zero: bool,
 }
 
-/// What an array must be like.
+/// The rules of an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArrayRules {
     /// `minItems`
@@ -50,7 +50,7 @@ pub struct ArrayRules {
     pub unique_items: bool,
 }
 
-/// What a map (an object with `additionalProperties`) must be like.
+/// The rules of a map, which is an object with `additionalProperties`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapRules<P = &'static Pattern> {
     /// `minProperties`
@@ -62,7 +62,7 @@ pub struct MapRules<P = &'static Pattern> {
 }
 
 impl<P> StringRules<P> {
-    /// Every string will do.
+    /// Allows every string.
     pub const NONE: Self = StringRules {
         min_length: None,
         max_length: None,
@@ -72,7 +72,7 @@ impl<P> StringRules<P> {
 }
 
 impl<T> NumberRules<T> {
-    /// Every number will do.
+    /// Allows every number.
     pub const NONE: Self = NumberRules {
         minimum: None,
         maximum: None,
@@ -82,7 +82,7 @@ impl<T> NumberRules<T> {
 }
 
 impl ArrayRules {
-    /// Every array will do.
+    /// Allows every array.
     pub const NONE: Self = ArrayRules {
         min_items: None,
         max_items: None,
@@ -91,7 +91,7 @@ impl ArrayRules {
 }
 
 impl<P> MapRules<P> {
-    /// Every map will do.
+    /// Allows every map.
     pub const NONE: Self = MapRules {
         min_properties: None,
         max_properties: None,
@@ -100,7 +100,7 @@ impl<P> MapRules<P> {
 }
 
 impl<P: Borrow<Pattern>> StringRules<P> {
-    /// Says what is wrong with `value`, if anything is.
+    /// Checks a string. The error describes what is wrong.
     pub fn check(&self, value: &str) -> Result<(), String> {
         let length = value.chars().count();
         match self.min_length {
@@ -114,9 +114,9 @@ impl<P: Borrow<Pattern>> StringRules<P> {
     }
 }
 
-/// A number whose multiples can be told.
+/// A number that can be checked for being a multiple of another.
 pub trait Multiple: PartialOrd + Display + Copy {
-    /// Whether it is a whole number of `unit`s, which are not 0.
+    /// Whether it is an integer multiple of `unit`, which is not 0.
     fn is_multiple_of(self, unit: Self) -> bool;
 
     /// Whether it is 0.
@@ -139,8 +139,8 @@ macro_rules! whole_multiples {
 whole_multiples!(i8 i16 i32 i64 i128 u8 u16 u32 u64 u128);
 
 impl Multiple for f64 {
-    /// Of the decimal numbers that are written: 0.3 is a multiple of 0.1. What has no such form in 28 digits is
-    /// divided as it is.
+    /// Compares decimal representations, so that 0.3 is a multiple of 0.1. Numbers with more than 28 digits are divided
+    /// as floating-point numbers.
     fn is_multiple_of(self, unit: Self) -> bool {
         let decimal = |number: f64| Decimal::from_str_exact(&number.to_string());
         match (decimal(self), decimal(unit)) {
@@ -155,7 +155,7 @@ impl Multiple for f64 {
 }
 
 impl<T> NumberRules<T> {
-    /// Whether every number between the type's own bounds will do.
+    /// Whether there are no bounds.
     pub fn has_no_bounds(&self) -> bool {
         self.minimum.is_none() && self.maximum.is_none()
     }
@@ -173,7 +173,7 @@ impl<T: Multiple> NumberRules<T> {
         !too_low && !too_high
     }
 
-    /// Says what is wrong with `value`, if anything is.
+    /// Checks a number. The error describes what is wrong.
     pub fn check(&self, value: T) -> Result<(), String> {
         if !self.admits(value) {
             return Err(format!("must be {self}, is {value}"));
@@ -208,12 +208,12 @@ impl<T: Display> Display for NumberRules<T> {
 }
 
 impl ArrayRules {
-    /// Says what is wrong with an array of `length` items, if anything is.
+    /// Checks the length of an array. The error describes what is wrong.
     pub fn check(&self, length: usize) -> Result<(), String> {
         count(length, self.min_items, self.max_items, "item")
     }
 
-    /// Says which two of the items are the same, if any are and must not be.
+    /// Checks that the items are unique, if they must be. The error contains the indexes of two equal items.
     pub fn check_items<T: Serialize>(&self, items: &[T]) -> Result<(), String> {
         if !self.unique_items {
             return Ok(());
@@ -231,7 +231,8 @@ impl ArrayRules {
     }
 }
 
-/// A value in the one form that all equal ones have: members in the order of their names, whole numbers without a point.
+/// The canonical form of a value, which is the same for all equal values: members are sorted, and integers have no
+/// decimal point.
 pub(crate) fn canonical(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -244,7 +245,7 @@ pub(crate) fn canonical(value: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(canonical).collect(),
         Value::Number(number) => match number.as_f64() {
-            // Beyond this, not every whole number has a form of its own.
+            // Above this, some integers have no `f64` representation.
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => (float as i64).into(),
             _ => Value::Number(number),
         },
@@ -253,18 +254,18 @@ pub(crate) fn canonical(value: Value) -> Value {
 }
 
 impl<P: Borrow<Pattern>> MapRules<P> {
-    /// Says what is wrong with a map of `length` members, if anything is.
+    /// Checks the number of members of a map. The error describes what is wrong.
     pub fn check(&self, length: usize) -> Result<(), String> {
         count(length, self.min_properties, self.max_properties, "member")
     }
 
-    /// Says what is wrong with a member's name, if anything is.
+    /// Checks a member name. The error describes what is wrong.
     pub fn check_key(&self, key: &str) -> Result<(), String> {
         matches(&self.key_pattern, key).map_err(|problem| format!("the name {} {problem}", shown(key)))
     }
 }
 
-/// A client's text as a message may quote it: short, on one line.
+/// A shortened, single-line form of a client's text, for use in messages.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 64;
     let mut quoted: String = text.chars().take(LONGEST).collect();
@@ -274,7 +275,7 @@ pub(crate) fn shown(text: &str) -> String {
     format!("{quoted:?}")
 }
 
-/// What is wrong with a text that is none of an enumeration's values.
+/// The error for a text that is not a value of the enumeration.
 pub(crate) fn not_among(values: &[&str], text: &str) -> String {
     let hint = match names::nearest(text, values.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
@@ -293,8 +294,8 @@ fn matches<P: Borrow<Pattern>>(pattern: &Option<P>, value: &str) -> Result<(), S
     }
 }
 
-/// The character that alone is to blame: of a pattern that admits whatever is made of some characters, also nothing,
-/// the first one that is none of them.
+/// The first character that a pattern does not allow, if the pattern only restricts the characters and also matches the
+/// empty string.
 fn not_admitted(pattern: &Pattern, value: &str) -> Option<char> {
     let admits = |character: char| pattern.is_match(character.encode_utf8(&mut [0; 4]));
     let culprit = value.chars().find(|character| !admits(*character))?;
@@ -307,7 +308,7 @@ fn count(length: usize, min: Option<usize>, max: Option<usize>, what: &str) -> R
     if (least..=most).contains(&length) {
         return Ok(());
     }
-    // One of them is called by the singular.
+    // The singular form for a count of one.
     let plural = |count: usize| match count {
         1 => what.to_string(),
         _ => format!("{what}s"),

@@ -1,20 +1,20 @@
-//! Types that carry the document's own schema.
+//! Schemas of the document in generated types.
 
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{Schema, SchemaObject};
 
-/// The schema written in the document, as the generator embedded it (JSON Schema in schemars' dialect).
+/// The schema that the generator embedded, as JSON Schema in schemars' dialect.
 ///
-/// What does not parse gives an empty schema, which the comparison of the emitted document with the source shows.
+/// Invalid JSON becomes an empty schema.
 pub fn embedded(json: &str) -> Schema {
-    // Dropshot gives a schema object a title; one that says nothing is to have none, either.
+    // Dropshot adds a title to schema objects. An empty schema must not get one.
     if json == "{}" {
         return Schema::Bool(true);
     }
     Schema::Object(serde_json::from_str::<SchemaObject>(json).unwrap_or_default())
 }
 
-/// Makes sure that `T`'s definition is in the document of `generator`.
+/// Adds the definition of `T` to the document of `generator`.
 pub fn register<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) {
     let _ = generator.subschema_for::<T>();
 }

@@ -1,16 +1,16 @@
-//! Where a text stops being JSON, and what its writer should do about it.
+//! Descriptions of syntax errors in JSON.
 //!
-//! serde_json decides whether a text is JSON; this looks again at one that is not, token by token, and knows the usual
-//! reasons: a comma for a decimal point, `NaN`, single quotes, a path with backslashes.
+//! serde_json decides whether a text is valid JSON. This module scans an invalid text again, token by token, to
+//! recognize common mistakes: a comma as the decimal separator, `NaN`, single quotes, and paths with backslashes.
 
 use crate::fault::{Fault, Path};
 
-/// What is wrong with a text that serde_json refuses: where, and what would be right.
+/// The error in a text that serde_json refuses, with its place and what would be valid.
 pub fn fault(text: &str) -> Fault {
     let mut scanner = Scanner::of(text);
     let message = scanner.document().err().unwrap_or_else(|| "is no JSON".to_string());
     if text.trim().is_empty() {
-        // Nothing has no place.
+        // An empty text has no line and column.
         return Fault::in_body(&Path::default(), message);
     }
     let offset = scanner.at.min(text.len());
@@ -20,15 +20,15 @@ pub fn fault(text: &str) -> Fault {
     )
 }
 
-/// The place at which a text ends too early.
+/// The place at which a truncated text ends.
 pub fn end_of(text: &str) -> Path {
     let mut scanner = Scanner::of(text);
-    // That it ends too early is known.
+    // The result is known: the text ends too early.
     let _ = scanner.document();
     scanner.path()
 }
 
-/// ` (line 2, column 7)`: of the byte at `offset`, both from 1.
+/// ` (line 2, column 7)` for the byte at `offset`; both numbers start from 1.
 pub fn position(bytes: &[u8], offset: usize) -> String {
     let before = &bytes[..offset];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -36,7 +36,7 @@ pub fn position(bytes: &[u8], offset: usize) -> String {
     format!(" (line {line}, column {})", offset - line_start + 1)
 }
 
-/// Nothing, or what is wrong where the scanner stands.
+/// Success, or the error at the scanner's position.
 type Scanned = Result<(), String>;
 
 fn refused(message: impl Into<String>) -> Scanned {
@@ -45,11 +45,11 @@ fn refused(message: impl Into<String>) -> Scanned {
 
 const BROKEN_OFF: &str = "breaks off before its end";
 
-/// What is open where the scanner stands: a stack of its own, for a text may be nested as deep as it likes.
+/// An open array or object. The scanner keeps its own stack, because a text may nest arbitrarily deep.
 enum Open<'t> {
-    /// An object, and the member that is being read, its name as it is written.
+    /// An object, with the name of the current member as written.
     Object(Option<&'t str>),
-    /// An array, and the index of the item that is being read.
+    /// An array, with the index of the current item.
     Array(usize),
 }
 
@@ -57,7 +57,7 @@ struct Scanner<'t> {
     text: &'t str,
     at: usize,
     open: Vec<Open<'t>>,
-    /// The number that was read last, while nothing but a comma has followed it.
+    /// The last number, if it was followed by nothing but a comma.
     last_number: Option<&'t str>,
 }
 
@@ -82,7 +82,7 @@ impl<'t> Scanner<'t> {
     fn document(&mut self) -> Scanned {
         loop {
             self.blanks();
-            // A value begins here.
+            // A value starts here.
             match self.peek() {
                 Some(b'{') => {
                     self.at += 1;
@@ -109,7 +109,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// What follows a value, up to the next one; true at the document's end.
+    /// Reads what follows a value, up to the next value. Returns `true` at the end of the document.
     fn ends(&mut self) -> Result<bool, String> {
         loop {
             self.blanks();
@@ -147,10 +147,10 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// A member's name and its colon.
+    /// Reads a member's name and colon.
     fn name(&mut self) -> Scanned {
         if let (Some(b'0'..=b'9'), Some(whole)) = (self.peek(), self.last_number.take()) {
-            // `2,85`: the comma has ended the value, and what follows is no name.
+            // In `2,85` the comma ends the value, and what follows is not a name.
             let rest = self.rest();
             let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let decimals = &rest[..digits.min(18)];
@@ -180,7 +180,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Notes which member is being read.
+    /// Records the member that is being read.
     fn read(&mut self, name: Option<&'t str>) {
         if let Some(Open::Object(member)) = self.open.last_mut() {
             *member = name;
@@ -290,7 +290,7 @@ impl<'t> Scanner<'t> {
         match rest.chars().next() {
             Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => self.at += 2,
             Some('u') => {
-                // Surrogates come in pairs: serde_json reads the escapes that belong together.
+                // Surrogates come in pairs, so serde_json decodes matching escapes together.
                 let read = |length: usize| {
                     let escapes = self.text.get(self.at..self.at + length)?;
                     serde_json::from_str::<String>(&format!("\"{escapes}\"")).ok()
@@ -334,7 +334,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Words that programs write for a number that is none.
+/// Whether a word is one that programs write for a missing or non-finite number.
 fn is_no_value(word: &str) -> bool {
     const WORDS: [&str; 8] = ["nan", "inf", "infinity", "undefined", "none", "nil", "nul", "na"];
     WORDS.contains(&word.to_ascii_lowercase().as_str())

@@ -1,4 +1,4 @@
-//! Values of one of several types, told apart by a member, by a name, or by what they are.
+//! Unions, which are distinguished by a member, a name, or their values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::json::without_position;
 use crate::plain;
 use crate::rules::{not_among, shown};
 
-/// An object of a union, whose member `tag` says which alternative it is.
+/// An object whose member `tag` identifies its alternative.
 pub struct Tagged<E> {
-    /// The member's value.
+    /// The value of the member.
     pub tag: String,
     name: &'static str,
     raw: Box<RawValue>,
@@ -26,7 +26,7 @@ impl<E: Error> Tagged<E> {
     /// Reads the object and its member `name`.
     ///
     /// # Errors
-    /// The deserialiser's; a fragment that says that the member is missing or no text.
+    /// The deserializer's error, or one that says that the member is missing or not a string.
     pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D, name: &'static str) -> Result<Self, E> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let members: BTreeMap<String, &RawValue> =
@@ -46,19 +46,18 @@ impl<E: Error> Tagged<E> {
     /// Reads the whole object.
     ///
     /// # Errors
-    /// The member in this object and what is wrong with it, as a fragment; the outer reader puts the object's own path
-    /// before it.
+    /// The member with the error, and the error itself. The outer reader prepends the object's own path.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, E> {
         read(&self.raw).map_err(E::custom)
     }
 
-    /// The refusal of a tag that is none of `values`.
+    /// The error for a tag that is not one of `values`.
     pub fn unknown(self, values: &[&str]) -> E {
         E::custom(format!("{}: {}", self.name, not_among(values, &self.tag)))
     }
 }
 
-/// Reads raw JSON; the problem is the path inside it and what is wrong there.
+/// Reads raw JSON. The error consists of the path inside it and the message.
 pub(crate) fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
     let mut inner = serde_json::Deserializer::from_str(raw.get());
     serde_path_to_error::deserialize(&mut inner).map_err(|error| {
@@ -70,10 +69,10 @@ pub(crate) fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
     })
 }
 
-/// Makes sure that what is written as one alternative of a union says so in its member `name`.
+/// Checks before serialization that the member `name` identifies the alternative.
 ///
 /// # Errors
-/// When `tag` is none of `values`: a reader would take the object for another alternative.
+/// If `tag` is not one of `values`, because a reader would take the object for another alternative.
 pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) -> Result<(), E> {
     match values.contains(&tag) {
         true => Ok(()),
@@ -85,27 +84,27 @@ pub fn same_tag<E: serde::ser::Error>(name: &str, tag: &str, values: &[&str]) ->
     }
 }
 
-/// A union whose alternatives are texts, or objects of one member each, whose name says which it is.
+/// A union whose alternatives are strings or objects with one member, whose name identifies the alternative.
 pub trait Named: Sized {
-    /// The texts.
+    /// The strings.
     const TEXTS: &'static [&'static str];
-    /// The names of members.
+    /// The names of the members.
     const MEMBERS: &'static [&'static str];
 
-    /// The alternative that a text is.
+    /// The alternative for a string.
     fn of_text(text: &str) -> Option<Self>;
 
-    /// The alternative that the member of this name, whose value comes next in `map`, is; `None` for an unknown name.
+    /// The alternative for a member, whose value is the next in `map`; `None` for an unknown name.
     ///
     /// # Errors
-    /// The deserialiser's.
+    /// The deserializer's error.
     fn of_member<'de, A: MapAccess<'de>>(name: &str, map: &mut A) -> Result<Option<Self>, A::Error>;
 }
 
 /// Reads a union whose alternatives have names.
 ///
 /// # Errors
-/// The deserialiser's; a fragment that names all alternatives.
+/// The deserializer's error, or one that lists the alternatives.
 pub fn named<'de, D: Deserializer<'de>, T: Named>(deserializer: D) -> Result<T, D::Error> {
     struct Any<T>(PhantomData<T>);
     impl<'de, T: Named> Visitor<'de> for Any<T> {
@@ -141,20 +140,20 @@ pub fn named<'de, D: Deserializer<'de>, T: Named>(deserializer: D) -> Result<T, 
     deserializer.deserialize_any(Any(PhantomData))
 }
 
-/// An object whose members are those of several types.
+/// An object with the members of several types.
 pub struct Whole<E> {
     members: Members,
     error: PhantomData<E>,
 }
 
-/// The members of an object as they came; one that came twice is refused by the type that knows it.
+/// The members of an object in their original form. A type that declares a repeated member refuses it.
 type Members = Vec<(String, Box<RawValue>)>;
 
 impl<E: Error> Whole<E> {
-    /// Takes the object in.
+    /// Deserializes the object.
     ///
     /// # Errors
-    /// The deserialiser's.
+    /// The deserializer's error.
     pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D) -> Result<Self, E> {
         Ok(Whole {
             members: deserializer.deserialize_map(AllMembers)?,
@@ -162,10 +161,10 @@ impl<E: Error> Whole<E> {
         })
     }
 
-    /// Reads one of the types: the object without the members of these names.
+    /// Reads one of the types, from the object without these members.
     ///
     /// # Errors
-    /// The member in this object and what is wrong with it, as a fragment.
+    /// The member with the error, and the error itself.
     pub fn without<T: DeserializeOwned>(&self, others: &[&str]) -> Result<T, E> {
         let own = |(name, _): &&(String, Box<RawValue>)| !others.contains(&name.as_str());
         let members = self.members.iter().filter(own).map(|(name, value)| (name, value));
@@ -194,22 +193,22 @@ impl<'de> Visitor<'de> for AllMembers {
     }
 }
 
-/// An object that is written from the members of several types.
+/// An object that is serialized from several types.
 #[derive(Default)]
 pub struct Joined {
     members: Members,
 }
 
 impl Joined {
-    /// An object without members.
+    /// An empty object.
     pub fn new() -> Self {
         Joined::default()
     }
 
-    /// Adds the members of a value; of those that are there, the first stays.
+    /// Adds the members of a value. Existing members are kept.
     ///
     /// # Errors
-    /// When it is written as no object.
+    /// If the value is not serialized as an object.
     pub fn add<T: Serialize, E: serde::ser::Error>(&mut self, value: &T) -> Result<(), E> {
         let raw = serde_json::value::to_raw_value(value).map_err(E::custom)?;
         let mut text = serde_json::Deserializer::from_str(raw.get());
@@ -228,17 +227,17 @@ impl Serialize for Joined {
     }
 }
 
-/// A value that is tried as one alternative after another.
+/// A value that is read as one alternative after another.
 pub struct Tried<E> {
     raw: Box<RawValue>,
     error: PhantomData<E>,
 }
 
 impl<E: Error> Tried<E> {
-    /// Takes the value in.
+    /// Deserializes the value.
     ///
     /// # Errors
-    /// The deserialiser's.
+    /// The deserializer's error.
     pub fn of<'de, D: Deserializer<'de, Error = E>>(deserializer: D) -> Result<Self, E> {
         Ok(Tried {
             raw: Box::<RawValue>::deserialize(deserializer)?,
@@ -246,19 +245,19 @@ impl<E: Error> Tried<E> {
         })
     }
 
-    /// Reads it as one alternative.
+    /// Reads the value as one of the alternatives.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why it does not match.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
         read(&self.raw)
     }
 }
 
-/// Reads the text of the parameter `name` as one alternative, by the function that reads a parameter.
+/// Reads the text of the parameter `name` as one alternative, with the function for parameters of its type.
 ///
 /// # Errors
-/// What is wrong with it, without the parameter's name.
+/// The error, without the parameter's name.
 pub fn read_text<T>(
     text: &str,
     name: &str,
@@ -273,10 +272,10 @@ pub fn read_text<T>(
     })
 }
 
-/// The one alternative that was read; `names` are those of the alternatives, in the order of `tried`.
+/// The only alternative that matches. `names` are the names of the alternatives, in the order of `tried`.
 ///
 /// # Errors
-/// A fragment with what is wrong with each, or that several fit: with `oneOf`, such a value is none.
+/// If no alternative or more than one matches, as for `oneOf`.
 pub fn only<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, String>; N]) -> Result<T, E> {
     let fitting: Vec<&str> = names
         .iter()
@@ -294,10 +293,10 @@ pub fn only<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, Str
     }
 }
 
-/// The first alternative that was read; `names` are those of the alternatives, in the order of `tried`.
+/// The first alternative that matches. `names` are the names of the alternatives, in the order of `tried`.
 ///
 /// # Errors
-/// A fragment with what is wrong with each.
+/// If no alternative matches.
 pub fn first<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, String>; N]) -> Result<T, E> {
     let mut problems = Vec::with_capacity(N);
     for (name, tried) in names.into_iter().zip(tried) {
@@ -309,7 +308,7 @@ pub fn first<T, E: Error, const N: usize>(names: [&str; N], tried: [Result<T, St
     Err(E::custom(none_of(&problems)))
 }
 
-/// What is wrong with a value that is none of the alternatives: of each, its name and what is wrong with it as that.
+/// The error for a value that matches no alternative, with the reason for each.
 pub(crate) fn none_of(problems: &[(&str, String)]) -> String {
     let names: Vec<&str> = problems.iter().map(|(name, _)| *name).collect();
     let each: Vec<String> = problems

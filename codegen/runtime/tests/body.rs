@@ -1,4 +1,4 @@
-//! Members of JSON bodies.
+//! Deserialization of members of JSON bodies.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
 
-/// Reads `text` with `read`; a refusal's message without its place.
+/// Reads `text` with `read`. Returns the error message without its position.
 fn read<T>(text: &str, read: impl FnOnce(&mut Json<'_>) -> serde_json::Result<T>) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     read(&mut deserializer).map_err(|error| {
@@ -17,7 +17,7 @@ fn read<T>(text: &str, read: impl FnOnce(&mut Json<'_>) -> serde_json::Result<T>
 }
 
 #[test]
-fn strings_and_numbers_are_read_under_their_rules() {
+fn rules_of_strings_and_numbers_are_checked() {
     let rules = StringRules {
         max_length: Some(2),
         ..StringRules::NONE
@@ -43,7 +43,7 @@ fn strings_and_numbers_are_read_under_their_rules() {
 }
 
 #[test]
-fn a_name_that_occurs_twice_in_a_map_is_refused() {
+fn a_repeated_name_in_a_map_is_refused() {
     let rules = MapRules::NONE;
     let map = |text: &str| read(text, |json| body::map::<_, i32>(json, rules));
     assert_eq!(
@@ -56,18 +56,18 @@ fn a_name_that_occurs_twice_in_a_map_is_refused() {
 }
 
 #[test]
-fn a_map_beyond_its_bound_is_refused_at_the_first_member_too_many() {
+fn an_oversized_map_is_refused_at_the_first_excess_member() {
     let rules = MapRules {
         max_properties: Some(1),
         ..MapRules::NONE
     };
-    // What follows is not even read: it is no JSON.
+    // The rest is not read, so that its syntax error is not reported.
     let result = read("{\"a\":1,\"b\":2,!", |json| body::map::<_, i32>(json, rules));
     assert_eq!(result, Err("must have at most 1 members, has more".into()));
 }
 
 #[test]
-fn arrays_are_counted() {
+fn the_length_of_an_array_is_checked() {
     let rules = ArrayRules {
         min_items: Some(2),
         ..ArrayRules::NONE
@@ -99,7 +99,7 @@ fn or_seven<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<i32, D:
 }
 
 #[test]
-fn a_null_is_a_member_that_is_left_out() {
+fn null_counts_as_an_omitted_optional_member() {
     let members = |text: &str| read(text, |json| Members::deserialize(json));
     let of = |optional, or_seven| Members { optional, or_seven };
     assert_eq!(members("{}"), Ok(of(None, 7)));
@@ -112,7 +112,7 @@ fn a_null_is_a_member_that_is_left_out() {
 }
 
 #[test]
-fn times_and_days_are_exact() {
+fn times_and_dates_are_checked() {
     let time = |text: &str| read(text, |json| body::date_time(json));
     assert_eq!(
         time("\"2026-05-01T12:30:00+03:00\"").unwrap().to_rfc3339(),
@@ -132,7 +132,7 @@ fn times_and_days_are_exact() {
 }
 
 #[test]
-fn amounts_have_their_decimals() {
+fn amounts_have_a_fixed_number_of_decimal_places() {
     let amount = |text: &str| read(text, |json| decimal::read(json, 2)).map(|value| value.to_string());
     assert_eq!(amount("\"12.5\""), Ok("12.5".into()));
     for wrong in ["\"1.234\"", "\"\"", "\"1,5\""] {
@@ -148,7 +148,7 @@ fn amounts_have_their_decimals() {
 }
 
 #[test]
-fn bytes_are_base64_and_never_shown() {
+fn bytes_are_base64_and_hidden_in_debug_output() {
     let bytes: Base64 = serde_json::from_str("\"AP8=\"").unwrap();
     assert_eq!(bytes.0, [0, 255]);
     assert_eq!(serde_json::to_string(&bytes).unwrap(), "\"AP8=\"");
@@ -157,7 +157,7 @@ fn bytes_are_base64_and_never_shown() {
 }
 
 #[test]
-fn unions_name_their_discriminator() {
+fn errors_of_unions_name_the_discriminator() {
     let tagged = |text: &str| read(text, |json| unions::Tagged::of(json, "kind").map(|tagged| tagged.tag));
     assert_eq!(tagged("{\"a\": 1, \"kind\": \"x\"}"), Ok("x".into()));
     assert_eq!(tagged("{\"a\": 1}"), Err("must have the member kind".into()));
@@ -190,7 +190,7 @@ fn exact_numbers_keep_their_text_and_value() {
 }
 
 #[test]
-fn exact_numbers_refuse_what_they_cannot_keep() {
+fn exact_numbers_refuse_values_that_cannot_be_represented() {
     let refused = |text: &str| ExactNumber::parse(text, 18).unwrap_err();
     assert_eq!(
         refused("1234567890123456789"),

@@ -1,4 +1,4 @@
-//! Arguments are read from a request, and refused by name.
+//! Reading arguments from a request.
 
 use bytes::Bytes;
 use codegen_runtime::call::{self, Query, Request};
@@ -61,7 +61,7 @@ fn said(faults: Faults) -> Vec<String> {
 }
 
 #[test]
-fn parameters_are_read_as_the_types_they_are_wanted_as() {
+fn parameters_are_read_as_the_requested_types() {
     let pets: Pets = call::query(&request(&[("name", "7"), ("limit", "5"), ("alive", "true")])).unwrap();
     let expected = Pets {
         name: "7".into(),
@@ -72,7 +72,7 @@ fn parameters_are_read_as_the_types_they_are_wanted_as() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_query_is_told_at_once() {
+fn all_errors_in_a_query_are_reported_at_once() {
     let mut request = request(&[("alive", "yes"), ("limit", "many")]);
     request.query.faults.push(Fault::of_parameter("limits", "is unknown"));
     let refused = call::query::<Pets>(&request).unwrap_err();
@@ -85,14 +85,14 @@ fn all_that_is_wrong_with_a_query_is_told_at_once() {
             "name → name: is missing",
         ]
     );
-    // What was found before alone is enough.
+    // Errors from decoding are sufficient.
     request.query.pairs = vec![("name".into(), "a".into())];
     let refused = call::query::<Pets>(&request).unwrap_err();
     assert_eq!(said(refused), ["limits → limits: is unknown"]);
 }
 
 #[test]
-fn a_body_of_another_kind_is_refused_by_its_header() {
+fn a_body_with_another_content_type_is_refused() {
     let mut request = sent(b"{\"name\":\"a\"}");
     for taken in [
         None,
@@ -119,7 +119,7 @@ fn a_body_of_another_kind_is_refused_by_its_header() {
 }
 
 #[test]
-fn a_compressed_body_is_refused_by_its_header() {
+fn a_compressed_body_is_refused() {
     let mut request = sent(b"\x1f\x8b\x08\x00");
     request
         .headers
@@ -137,7 +137,7 @@ fn a_compressed_body_is_refused_by_its_header() {
 }
 
 #[test]
-fn a_form_is_read_as_parameters_are() {
+fn a_form_is_read_like_parameters() {
     let mut request = sent(b"name=a+b%26&limit=5");
     let refused = |request: &Request| said(call::form::<Pets>(request).unwrap_err());
     let form_type = "application/x-www-form-urlencoded";
@@ -162,7 +162,7 @@ fn a_form_is_read_as_parameters_are() {
 }
 
 #[test]
-fn further_faults_are_told_of_a_body_that_is_refused() {
+fn further_errors_are_added_to_those_of_a_refused_body() {
     let further = |document: &serde_json::Value| {
         assert_eq!(document["name"], 5);
         vec![
@@ -178,14 +178,14 @@ fn further_faults_are_told_of_a_body_that_is_refused() {
             "/other → other: is told, too"
         ]
     );
-    // Of a body that is right they are the handler's to find; of one that is no JSON there is nothing to say.
+    // A valid body is checked by the handler, and one that is not JSON cannot be checked further.
     let never = |_: &serde_json::Value| unreachable!();
     assert!(call::body_and::<Named>(&sent(b"{\"name\":\"a\"}"), never).is_ok());
     assert!(call::body_and::<Named>(&sent(b"{\"name\""), never).is_err());
 }
 
 #[test]
-fn headers_are_found_whatever_the_case_of_their_names() {
+fn header_names_are_case_insensitive() {
     #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
     struct Conditions {
         #[serde(rename = "If-None-Match")]

@@ -1,5 +1,4 @@
-//! Documents are read whole, and only as what they are; of one that is refused everything is told. One file,
-//! for the tests share the types above them.
+//! Parsing of JSON documents and the errors in them. The tests share the types at the top, so they are in one file.
 
 use codegen_runtime::json::{self, DEEPEST};
 use codegen_runtime::{ExactNumber, MapRules, Pattern, StringRules, body, fault, read_object, schema, write_object};
@@ -104,7 +103,7 @@ impl JsonSchema for Inner {
     }
 }
 
-/// Each fault with its field; what is read is written in one line.
+/// The errors with their places. A document that is accepted gives one line with its value.
 fn told(document: impl AsRef<[u8]>) -> Vec<String> {
     match json::read::<Outer>(document.as_ref()) {
         Ok(value) => vec![format!("accepted: {value:?}")],
@@ -120,7 +119,7 @@ fn accepted(document: impl AsRef<[u8]>) -> bool {
 }
 
 #[test]
-fn nothing_but_white_space_follows_the_document() {
+fn only_white_space_may_follow_a_document() {
     let document = r#"{"inner":{"a":1}}"#;
     assert!(accepted(document));
     assert!(accepted(format!(" {document}\r\n\t ")));
@@ -140,7 +139,7 @@ fn nothing_but_white_space_follows_the_document() {
 }
 
 #[test]
-fn every_byte_is_utf_8_also_where_nobody_looks() {
+fn invalid_utf_8_is_refused_even_in_ignored_members() {
     let said = |place: &str| format!("is not UTF-8 (ISO-8859-9 or Windows-1254?); send UTF-8 ({place})");
     assert_eq!(
         told(b"{\"inner\":{\"a\":1,\"unknown\":\"\xff\"}}"),
@@ -160,7 +159,7 @@ fn every_byte_is_utf_8_also_where_nobody_looks() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place_and_what_would_be_right() {
+fn syntax_errors_have_a_place_and_a_remedy() {
     let table = [
         ("", "body: is empty; send a JSON object"),
         (" \n ", "body: is empty; send a JSON object"),
@@ -282,7 +281,7 @@ fn what_is_no_json_is_told_with_its_place_and_what_would_be_right() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_errors_in_a_body_are_reported_at_once() {
     assert_eq!(
         told(
             r#"{"inner":{"shortText":"","numbers":{"a":1,"B":"2,85","C":1.23456,"C":1,"D":null}},"list":[{"a":"1"},{"a":1.5},[]],"perhap":{},"inner":{}}"#
@@ -306,8 +305,8 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn a_member_that_is_nearly_known_is_named() {
-    // Of one that is missing, with what was sent; of one that may be missing, only where something else is wrong.
+fn misspelled_members_get_a_suggestion() {
+    // A missing member gets a suggestion from the unknown ones. An unknown member alone is not an error.
     assert_eq!(
         told(r#"{"inner":{"A":1,"short_text":"a","other":1}}"#),
         [
@@ -323,7 +322,7 @@ fn a_member_that_is_nearly_known_is_named() {
 }
 
 #[test]
-fn a_value_of_another_kind_is_told_what_to_send() {
+fn values_of_the_wrong_kind_get_a_hint() {
     for (document, said) in [
         ("[]", "body: must be a JSON object, is an array"),
         ("null", "body: must not be null"),
@@ -365,7 +364,7 @@ fn a_value_of_another_kind_is_told_what_to_send() {
 }
 
 #[test]
-fn a_null_is_a_member_that_is_left_out_where_it_may_be() {
+fn null_counts_as_an_omitted_member() {
     assert!(accepted(r#"{"inner":{"a":1,"shortText":null},"perhaps":null}"#));
     assert_eq!(
         told(r#"{"inner":{"a":null}}"#),
@@ -374,7 +373,7 @@ fn a_null_is_a_member_that_is_left_out_where_it_may_be() {
 }
 
 #[test]
-fn a_name_that_is_no_plain_one_is_quoted_and_escaped() {
+fn unusual_names_are_quoted_and_escaped() {
     let long = "x".repeat(1_000);
     let faults =
         json::read::<Outer>(format!(r#"{{"inner":{{"a":1,"numbers":{{"a/b~c d":1,"{long}":1}}}}}}"#).as_bytes());
@@ -389,14 +388,14 @@ fn a_name_that_is_no_plain_one_is_quoted_and_escaped() {
 }
 
 #[test]
-fn of_many_faults_some_are_told_and_all_are_counted() {
+fn only_the_first_errors_are_reported_but_all_are_counted() {
     let items = vec![r#"{"a":"x"}"#; 1_000].join(",");
     let faults = json::read::<Outer>(format!(r#"{{"inner":{{"a":1}},"list":[{items}]}}"#).as_bytes()).unwrap_err();
     assert_eq!((faults.iter().count(), faults.count()), (fault::MOST, 1_000));
 }
 
 #[test]
-fn what_is_written_can_be_read_with_remote_functions() {
+fn structs_with_remote_functions_are_read_and_written() {
     let text = serde_json::to_string(&Outer {
         inner: Inner {
             a: 2,
@@ -409,13 +408,13 @@ fn what_is_written_can_be_read_with_remote_functions() {
 }
 
 #[test]
-fn no_nesting_uses_up_the_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let nested = |depth: usize| {
         let mut text = r#"{"inner":{"a":1},"perhaps":"#.repeat(depth - 1);
         text += r#"{"inner":{"a":1}}"#;
         text + &"}".repeat(depth - 1)
     };
-    // The innermost object is one deeper.
+    // The innermost object adds a level.
     assert!(accepted(nested(DEEPEST - 1)));
     let too_deep = "body: must not be nested deeper than 127 levels";
     for depth in [DEEPEST, DEEPEST + 1, 100_000] {
@@ -424,9 +423,9 @@ fn no_nesting_uses_up_the_stack() {
     for open in ["[", "{\"a\":", "{\"inner\":{\"b\":["] {
         assert!(told(open.repeat(100_000))[0].contains(too_deep));
     }
-    // Brackets in texts are none, wherever a text seems to end.
+    // Brackets in strings do not count, even after escaped quotes.
     let text = format!(r#"{{"inner":{{"a":1,"text":"\"{}\\"}}}}"#, "[".repeat(1_000));
     assert!(accepted(text));
-    // A text that is no JSON has as many levels as it likes.
+    // The limit does not apply to text that is not JSON.
     assert!(told("[".repeat(DEEPEST))[0].contains("breaks off before its end"));
 }

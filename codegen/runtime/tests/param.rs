@@ -1,4 +1,4 @@
-//! Parameters: values arrive as text, and messages name the parameter.
+//! Deserialization of parameters.
 
 use codegen_runtime::{NumberRules, StringRules, param};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ fn read<T>(text: &str, read: impl FnOnce(StrDeserializer<'_, Error>) -> Result<T
 }
 
 #[test]
-fn whole_numbers_say_their_bounds() {
+fn errors_of_integers_contain_their_bounds() {
     let rules = NumberRules {
         minimum: Some((1, false)),
         maximum: Some((100, false)),
@@ -30,7 +30,7 @@ fn whole_numbers_say_their_bounds() {
 }
 
 #[test]
-fn a_number_within_its_bounds_may_still_be_none_of_the_multiples() {
+fn numbers_within_their_bounds_must_still_be_multiples() {
     let rules = NumberRules {
         minimum: Some((1, false)),
         multiple_of: Some(5),
@@ -53,7 +53,7 @@ fn a_number_within_its_bounds_may_still_be_none_of_the_multiples() {
 }
 
 #[test]
-fn numbers_are_finite() {
+fn numbers_must_be_finite() {
     let rules = NumberRules {
         minimum: Some((0.0, true)),
         ..NumberRules::NONE
@@ -66,14 +66,14 @@ fn numbers_are_finite() {
 }
 
 #[test]
-fn booleans_are_two_words() {
+fn booleans_are_true_or_false() {
     let flag = |text: &str| read(text, |text| param::boolean(text, "all"));
     assert_eq!((flag("true"), flag("false")), (Ok(true), Ok(false)));
     assert_eq!(flag("1"), Err("all: must be true or false, is \"1\"".into()));
 }
 
 #[test]
-fn texts_keep_their_rules() {
+fn rules_of_strings_are_checked() {
     let rules = StringRules {
         max_length: Some(2),
         ..StringRules::NONE
@@ -83,7 +83,7 @@ fn texts_keep_their_rules() {
 }
 
 #[test]
-fn a_plus_sign_that_the_query_lost_is_explained() {
+fn a_lost_plus_sign_gets_a_hint() {
     let from = |text: &str| read(text, |text| param::date_time(text, "from"));
     assert!(from("2026-05-01T12:30:00+03:00").is_ok());
     let lost = from("2026-05-01T12:30:00 03:00").unwrap_err();
@@ -125,7 +125,7 @@ fn a_plus_sign_that_the_query_lost_is_explained() {
 }
 
 #[test]
-fn days_uuids_and_values_of_enumerations_name_what_is_admitted() {
+fn errors_of_dates_uuids_and_enumerations_contain_valid_values() {
     assert!(read("2026-05-01", |text| param::date(text, "on")).is_ok());
     assert_eq!(
         read("1.5.2026", |text| param::date(text, "on")),

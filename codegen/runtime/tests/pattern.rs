@@ -1,4 +1,4 @@
-//! Patterns mean what they mean in ECMAScript.
+//! Patterns in ECMAScript's dialect.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ fn matches(pattern: &str, value: &str) -> bool {
 }
 
 #[test]
-fn classes_know_only_ascii() {
+fn character_classes_match_only_ascii() {
     assert!(matches(r"^\d+$", "123") && !matches(r"^\d+$", "١٢٣"));
     assert!(matches(r"^[\d-]+$", "1-2") && !matches(r"^[\d-]+$", "١"));
     assert!(matches(r"^[^\D]$", "1") && !matches(r"^[^\D]$", "x"));
@@ -21,7 +21,7 @@ fn classes_know_only_ascii() {
 }
 
 #[test]
-fn brackets_hold_what_stands_in_them() {
+fn brackets_contain_literal_characters() {
     assert!(matches(r"^[[]$", "[") && matches(r"^[a&&b]+$", "a&b") && matches(r"^[a~~b]$", "~"));
     assert!(
         matches(r"^[+--]+$", "+,-")
@@ -34,7 +34,7 @@ fn brackets_hold_what_stands_in_them() {
 }
 
 #[test]
-fn look_around_and_back_references_are_known() {
+fn look_around_and_back_references_are_supported() {
     let name = r"^(?![0-9a-f]{8}-)[a-z0-9][a-z0-9-]*$";
     assert!(matches(name, "web-1") && !matches(name, "01974d1a-7c00"));
     assert!(matches(r"^(a|b)\1$", "bb") && !matches(r"^(a|b)\1$", "ba"));
@@ -42,13 +42,13 @@ fn look_around_and_back_references_are_known() {
 }
 
 #[test]
-fn a_pattern_that_never_ends_is_no_match() {
-    // Each further character doubles the ways to try.
+fn a_pattern_that_backtracks_too_much_does_not_match() {
+    // Each further character doubles the number of possibilities.
     assert!(!matches(r"^(?=(a+)+$)(?!b)(a|aa)+\1$", &("a".repeat(200) + "!")));
 }
 
 #[test]
-fn what_is_no_pattern_is_refused_with_the_reason() {
+fn invalid_patterns_are_refused_with_the_reason() {
     let problem = |text: &str| Pattern::compiled(text).unwrap_err();
     for text in ["(", "[a", "*", "\\"] {
         assert!(!problem(text).is_empty(), "{text}");

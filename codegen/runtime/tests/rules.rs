@@ -1,4 +1,4 @@
-//! Each rule's message, at and beyond its bounds.
+//! Messages of each rule, at and beyond its bounds.
 
 use codegen_runtime::{ArrayRules, Format, MapRules, NumberRules, Pattern, StringRules};
 use serde_json::json;
@@ -11,7 +11,7 @@ fn problem(result: Result<(), String>) -> String {
 }
 
 #[test]
-fn strings_count_characters() {
+fn lengths_of_strings_are_in_characters() {
     let rules: StringRules = StringRules {
         min_length: Some(2),
         max_length: Some(3),
@@ -28,7 +28,7 @@ fn strings_count_characters() {
 }
 
 #[test]
-fn strings_match_their_pattern_and_a_pattern_that_does_not_compile_admits_nothing() {
+fn strings_must_match_their_pattern_and_invalid_patterns_match_nothing() {
     let rules = |pattern| StringRules {
         pattern: Some(pattern),
         ..StringRules::NONE
@@ -39,7 +39,7 @@ fn strings_match_their_pattern_and_a_pattern_that_does_not_compile_admits_nothin
 }
 
 #[test]
-fn numbers_say_their_bounds() {
+fn errors_of_numbers_contain_their_bounds() {
     let rules = |minimum, maximum| NumberRules {
         minimum,
         maximum,
@@ -68,7 +68,7 @@ fn numbers_say_their_bounds() {
 }
 
 #[test]
-fn arrays_and_maps_count() {
+fn sizes_of_arrays_and_maps_are_checked() {
     let rules = ArrayRules {
         min_items: Some(1),
         max_items: Some(2),
@@ -89,7 +89,7 @@ fn arrays_and_maps_count() {
 }
 
 #[test]
-fn a_quoted_name_is_short_and_on_one_line() {
+fn quoted_names_are_short_and_on_one_line() {
     let rules = MapRules {
         key_pattern: Some(&LETTERS),
         ..MapRules::NONE
@@ -102,7 +102,7 @@ fn a_quoted_name_is_short_and_on_one_line() {
 }
 
 #[test]
-fn what_is_not_zero_says_so() {
+fn zero_can_be_excluded() {
     let rules = NumberRules {
         not_zero: true,
         ..NumberRules::NONE
@@ -115,7 +115,7 @@ fn what_is_not_zero_says_so() {
 }
 
 #[test]
-fn multiples_are_of_the_numbers_as_written() {
+fn multiples_are_decimal() {
     let whole = |unit: i64, value| {
         let rules = NumberRules {
             multiple_of: Some(unit),
@@ -141,7 +141,7 @@ fn multiples_are_of_the_numbers_as_written() {
 }
 
 #[test]
-fn the_same_item_twice_is_found_however_it_is_written() {
+fn equal_items_are_found_regardless_of_their_form() {
     let rules = ArrayRules {
         unique_items: true,
         ..ArrayRules::NONE

@@ -3,11 +3,13 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::{derived, docs, error_type, imports};
+use super::Dispatch;
+use super::tokens::{docs, error_type, imports};
 use crate::model::{Api, BodyContent, Operation, Versions};
+use crate::naming::derived;
 
-pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
-    let methods = api.operations.iter().map(|operation| method(operation, api));
+pub(super) fn tokens(api: &Api, root: &TokenStream, dispatch: Dispatch) -> TokenStream {
+    let methods = api.operations.iter().map(|operation| method(operation, api, dispatch));
     let about = docs(&format!("{} {}.", api.title, api.version));
     let tags = api.tags.iter().map(|tag| {
         let name = &tag.name;
@@ -25,7 +27,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     let tag_config = if api.tags.is_empty() {
         quote! {}
     } else {
-        // Dropshot refuses a tag that it was not told of.
+        // Dropshot refuses undeclared tags.
         let is_declared = |tag: &String| api.tags.iter().any(|known| known.name == *tag);
         let others = api
             .operations
@@ -39,7 +41,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
         #about
         #[dropshot::api_description #tag_config]
         pub trait Api {
-            /// The state that handlers share.
+            /// The state shared by all handlers.
             type Context;
 
             #(#methods)*
@@ -52,6 +54,8 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
             "codegen_runtime::ListForm",
             "codegen_runtime::ListQuery",
             "codegen_runtime::OptionalJsonBody",
+            "codegen_runtime::gateway::Answered",
+            "codegen_runtime::gateway::Unread",
             "dropshot::EndpointTagPolicy",
             "dropshot::Header",
             "dropshot::MultipartBody",
@@ -75,7 +79,7 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     }
 }
 
-/// Operations without parameters, bodies and errors of their own name no type of the document.
+/// The import of the types; nothing if no operation uses a type of the document.
 pub(super) fn types_import(api: &Api) -> TokenStream {
     let names_types = |operation: &Operation| !arguments(operation, api).is_empty() || api.failure(operation).is_some();
     if api.operations.iter().any(names_types) {
@@ -85,7 +89,7 @@ pub(super) fn types_import(api: &Api) -> TokenStream {
     }
 }
 
-fn method(operation: &Operation, api: &Api) -> TokenStream {
+fn method(operation: &Operation, api: &Api, dispatch: Dispatch) -> TokenStream {
     let name = &operation.ident;
     let id = &operation.id;
     let method = format_ident!("{}", operation.method);
@@ -99,10 +103,8 @@ fn method(operation: &Operation, api: &Api) -> TokenStream {
         _ => quote! {},
     };
     let versions = versions(&operation.versions);
-    let arguments = arguments(operation, api)
-        .into_iter()
-        .map(|(name, ty)| quote! { #name: #ty });
-    let response = derived(&operation.name, "Response");
+    let Signature { arguments, response } = signature(operation, api, dispatch);
+    let arguments = arguments.into_iter().map(|(name, ty)| quote! { #name: #ty });
     let error = error_type(api, operation);
     quote! {
         #about
@@ -114,7 +116,32 @@ fn method(operation: &Operation, api: &Api) -> TokenStream {
     }
 }
 
-/// The versions that have an operation; nothing for all.
+/// The extractors of a method of the trait, and its response.
+pub(super) struct Signature {
+    pub arguments: Vec<(TokenStream, TokenStream)>,
+    pub response: TokenStream,
+}
+
+/// The signature of an operation's method: behind a gateway, Dropshot hands out the whole request and is given a finished response.
+pub(super) fn signature(operation: &Operation, api: &Api, dispatch: Dispatch) -> Signature {
+    let arguments = arguments(operation, api);
+    let response = derived(&operation.name, "Response");
+    match dispatch {
+        Dispatch::Dropshot => Signature {
+            arguments,
+            response: quote! { #response },
+        },
+        Dispatch::Calls => {
+            let types = arguments.iter().map(|(_, ty)| quote! { #ty, });
+            Signature {
+                arguments: vec![(quote! { request }, quote! { Unread<(#(#types)*)> })],
+                response: quote! { Answered<#response> },
+            }
+        }
+    }
+}
+
+/// The versions that have an operation; nothing if all have it.
 fn versions(versions: &Versions) -> TokenStream {
     match (&versions.from, &versions.until) {
         (None, None) => quote! {},

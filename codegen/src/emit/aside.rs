@@ -1,7 +1,7 @@
-//! Generated code moves aside where the document has a type of the same name as something that it uses itself.
+//! Resolution of conflicts between the document's type names and the names that generated code uses itself.
 //!
-//! Such a type is a raw identifier in the model (`r#Option`). `types.rs`, where it is defined, then says in full what
-//! else has that name; the other files import it under another one.
+//! A conflicting type has a raw identifier in the model (`r#Option`). `types.rs`, which defines it, uses full paths for
+//! whatever else has that name, and the other files import it under another name.
 
 use std::collections::BTreeSet;
 
@@ -9,112 +9,37 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 
+use super::tokens::identifiers;
 use crate::model::{Api, BodyContent, Operation};
-use crate::node::OPERATION_TYPES;
+use crate::naming::{OPERATION_TYPES, USED, derived};
 
-/// What generated code uses by a bare name, and where it is; without a place it is a parameter of a function.
-const USED: &[(&str, &str)] = &[
-    ("A", ""),
-    ("Api", ""),
-    ("ApiDescription", "::dropshot::ApiDescription"),
-    ("ApiDescriptionBuildErrors", "::dropshot::ApiDescriptionBuildErrors"),
-    ("ApiEndpointResponse", "::dropshot::ApiEndpointResponse"),
-    ("ApiError", ""),
-    ("ArrayRules", "::codegen_runtime::ArrayRules"),
-    ("BTreeMap", "::std::collections::BTreeMap"),
-    ("Base64", "::codegen_runtime::Base64"),
-    ("Body", "::dropshot::Body"),
-    ("Box", "::std::boxed::Box"),
-    ("Clone", "::std::clone::Clone"),
-    ("Context", ""),
-    ("Copy", "::std::marker::Copy"),
-    ("D", ""),
-    ("DateTime", "::chrono::DateTime"),
-    ("Debug", "::std::fmt::Debug"),
-    ("Decimal", "::rust_decimal::Decimal"),
-    ("Default", "::std::default::Default"),
-    ("Deserialize", "::serde::Deserialize"),
-    ("Deserializer", "::serde::Deserializer"),
-    ("Dispatch", ""),
-    ("EndpointTagPolicy", "::dropshot::EndpointTagPolicy"),
-    ("Eq", "::std::cmp::Eq"),
-    ("Err", "::std::result::Result::Err"),
-    ("ErrorCode", ""),
-    ("ExactNumber", "::codegen_runtime::ExactNumber"),
-    ("Failure", "::codegen_runtime::Failure"),
-    ("From", "::std::convert::From"),
-    ("Hash", "::std::hash::Hash"),
-    ("Header", "::dropshot::Header"),
-    ("HttpError", "::dropshot::HttpError"),
-    ("HttpResponse", "::dropshot::HttpResponse"),
-    ("Into", "::std::convert::Into"),
-    ("JsonBody", "::codegen_runtime::JsonBody"),
-    ("JsonSchema", "::schemars::JsonSchema"),
-    ("ListForm", "::codegen_runtime::ListForm"),
-    ("ListQuery", "::codegen_runtime::ListQuery"),
-    ("MapRules", "::codegen_runtime::MapRules"),
-    ("MultipartBody", "::dropshot::MultipartBody"),
-    ("NaiveDate", "::chrono::NaiveDate"),
-    ("None", "::std::option::Option::None"),
-    ("NumberRules", "::codegen_runtime::NumberRules"),
-    ("Ok", "::std::result::Result::Ok"),
-    ("Option", "::std::option::Option"),
-    ("Pattern", "::codegen_runtime::Pattern"),
-    ("OptionalJsonBody", "::codegen_runtime::OptionalJsonBody"),
-    ("PartialEq", "::std::cmp::PartialEq"),
-    ("Path", "::dropshot::Path"),
-    ("PlausibleRange", "::codegen_runtime::PlausibleRange"),
-    ("Query", "::dropshot::Query"),
-    ("RequestContext", "::dropshot::RequestContext"),
-    ("Response", "::http::Response"),
-    ("Result", "::std::result::Result"),
-    ("S", ""),
-    ("Schema", "::schemars::schema::Schema"),
-    ("SchemaGenerator", "::schemars::r#gen::SchemaGenerator"),
-    ("Serialize", "::serde::Serialize"),
-    ("Serializer", "::serde::Serializer"),
-    ("Some", "::std::option::Option::Some"),
-    ("String", "::std::string::String"),
-    ("StringRules", "::codegen_runtime::StringRules"),
-    ("TypedBody", "::dropshot::TypedBody"),
-    ("UntypedBody", "::dropshot::UntypedBody"),
-    ("Utc", "::chrono::Utc"),
-    ("Vec", "::std::vec::Vec"),
-    ("WebsocketUpgrade", "::dropshot::WebsocketUpgrade"),
-];
-
-/// Whether generated code uses something by this bare name.
-pub fn is_generated_codes(name: &str) -> bool {
-    USED.iter().any(|(known, _)| *known == name)
-}
-
-/// The name of a type that belongs to an operation (`suffix` is one of `OPERATION_TYPES`): another one
-/// if the document has a schema of that name.
+/// The name of an operation's own type, where `suffix` is one of `OPERATION_TYPES`. It differs from the usual one if
+/// the document has a schema of that name.
 pub fn operation_type(api: &Api, operation: &Operation, suffix: &str) -> Ident {
     type_beside(&raw(api), operation, suffix)
 }
 
 fn type_beside(raw: &BTreeSet<String>, operation: &Operation, suffix: &str) -> Ident {
-    let usual = super::derived(&operation.name, suffix);
+    let usual = derived(&operation.name, suffix);
     match raw.contains(&usual.to_string()) {
-        true => super::derived(&format!("{}_operation", operation.name), suffix),
+        true => derived(&format!("{}_operation", operation.name), suffix),
         false => usual,
     }
 }
 
-/// Whether a raw identifier is the name of a type or variant of the document: no keyword that can be raw is capital.
+/// Whether a raw identifier names a type or variant of the document. Keywords that can be raw are lower case.
 fn is_documents(plain: &str) -> bool {
     plain.starts_with(|first: char| first.is_uppercase())
 }
 
-/// The document's types whose names something else has too.
+/// The document's types whose names conflict.
 fn raw(api: &Api) -> BTreeSet<String> {
     let is_raw = |ident: &&Ident| ident.to_string().starts_with("r#");
     let idents = api.types.iter().map(|definition| &definition.ident);
     idents.filter(is_raw).map(|ident| ident.unraw().to_string()).collect()
 }
 
-/// `types.rs`, with the document's names as they are.
+/// Resolves conflicts in `types.rs`, where the document's types keep their names.
 pub(super) fn of_types(tokens: TokenStream, api: &Api) -> TokenStream {
     let raw = raw(api);
     let own = renamed(api, &raw);
@@ -141,12 +66,12 @@ pub(super) fn of_types(tokens: TokenStream, api: &Api) -> TokenStream {
     })
 }
 
-/// The files that use `types.rs`.
+/// Resolves conflicts in the files that use `types.rs`.
 pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
     let raw = raw(api);
     let own = renamed(api, &raw);
     let mut used = BTreeSet::new();
-    super::identifiers(&tokens, &mut used);
+    identifiers(&tokens, &mut used);
     let uses_types = tokens.to_string().contains("use super :: types :: *");
     let tokens = walk(tokens, &mut |ident, qualified| {
         let text = ident.to_string();
@@ -175,12 +100,9 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
         let form = matches!(&operation.body, Some(body) if matches!(body.content, BodyContent::Form(_)));
         let suffixes = some.map(|(_, suffix)| suffix).chain(form.then_some("Form"));
         let suffixes: Vec<_> = suffixes.collect();
-        suffixes.into_iter().map(|suffix| {
-            (
-                super::derived(&operation.name, suffix),
-                type_beside(&raw, operation, suffix),
-            )
-        })
+        suffixes
+            .into_iter()
+            .map(|suffix| (derived(&operation.name, suffix), type_beside(&raw, operation, suffix)))
     });
     let types = api.types.iter().map(|it| (it.ident.clone(), it.ident.clone()));
     let imported = types
@@ -198,7 +120,7 @@ pub(super) fn of_users(tokens: TokenStream, api: &Api) -> TokenStream {
     replaced_glob(tokens, &explicit)
 }
 
-/// The operations' own types that have another name than usual.
+/// The operations' own types that do not have their usual name.
 fn renamed(api: &Api, raw: &BTreeSet<String>) -> Vec<(String, Ident)> {
     if raw.is_empty() {
         return Vec::new();
@@ -206,7 +128,7 @@ fn renamed(api: &Api, raw: &BTreeSet<String>) -> Vec<(String, Ident)> {
     let all = api.operations.iter().flat_map(|operation| {
         OPERATION_TYPES.map(|suffix| {
             (
-                super::derived(&operation.name, suffix).to_string(),
+                derived(&operation.name, suffix).to_string(),
                 type_beside(raw, operation, suffix),
             )
         })
@@ -219,12 +141,12 @@ fn plain_ident(name: &str) -> TokenStream {
     quote! { #ident }
 }
 
-/// The names of types as they are.
+/// Replaces raw type names with plain ones.
 pub(super) fn unraw(tokens: TokenStream) -> TokenStream {
     walk(tokens, &mut |ident, _| Some(plain_ident(&ident.unraw().to_string())))
 }
 
-/// Replaces identifiers; the function is told whether `::` stands before.
+/// Replaces identifiers. The function is told whether the identifier follows `::`.
 fn walk(tokens: TokenStream, replace: &mut impl FnMut(&Ident, bool) -> Option<TokenStream>) -> TokenStream {
     let mut out = TokenStream::new();
     let mut colons = 0;
@@ -244,7 +166,7 @@ fn walk(tokens: TokenStream, replace: &mut impl FnMut(&Ident, bool) -> Option<To
                 new.set_span(group.span());
                 out.extend([TokenTree::Group(new)]);
             }
-            // serde is told of a function in a text.
+            // serde's attributes refer to functions in strings.
             TokenTree::Literal(literal) if literal.to_string() == "\"Option::is_none\"" => {
                 let full = replace(&Ident::new("Option", Span::call_site()), false);
                 match full {
@@ -258,7 +180,7 @@ fn walk(tokens: TokenStream, replace: &mut impl FnMut(&Ident, bool) -> Option<To
     out
 }
 
-/// The items of a file that are no imports of something in `raw`.
+/// Removes the imports of names in `raw`.
 fn without_imports(tokens: TokenStream, raw: &BTreeSet<String>) -> TokenStream {
     items(tokens, |item| {
         let last = item.iter().rev().find_map(|tree| match tree {

@@ -1,18 +1,18 @@
-//! The operations as a table of functions: each reads its arguments and calls the operation's own file.
+//! The operations as a table of functions, which each read their arguments and call the operation's handler.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{api, imports};
-use crate::Problem;
+use super::api;
+use super::tokens::imports;
+use crate::error::Problem;
 use crate::model::{Api, BodyContent, Operation};
 
 pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Problem> {
     if let Some(operation) = all.operations.iter().find(|operation| operation.websocket) {
         return Err(Problem::refused(
             &operation.pointer,
-            "a websocket takes over the connection, which only Dropshot's server hands out; generate without \
-             `--dispatch calls`",
+            "websockets require Dropshot's server; generate without `--dispatch calls`",
         ));
     }
     let takes_parts = |operation: &&Operation| {
@@ -22,8 +22,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
     if let Some(operation) = all.operations.iter().find(takes_parts) {
         return Err(Problem::refused(
             &operation.pointer,
-            "parts are read by Dropshot's own extractor, which only its server hands out; generate without \
-             `--dispatch calls`",
+            "multipart bodies require Dropshot's server; generate without `--dispatch calls`",
         ));
     }
     let rows = all.operations.iter().enumerate().map(|(index, operation)| {
@@ -37,22 +36,22 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
     });
     let functions = all.operations.iter().map(|operation| function(operation, all, root));
     let code = quote! {
-        /// Calls an operation: reads its arguments from the request and hands them, with who called, to
+        /// Reads an operation's arguments from the request and passes them, with the caller, to
         /// `endpoints::<tag>::<operation_id>::handle`.
         pub type Call = for<'r> fn(&'r Context, &'r Caller, &'r Request) -> Answer<'r>;
 
-        /// What a call comes to.
+        /// The future result of a call.
         pub type Answer<'r> = Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'r>>;
 
-        /// An operation, and how it is called.
+        /// An operation and the function that calls it.
         pub struct Route {
-            /// What the document says of it.
+            /// The operation's description from the document.
             pub operation: &'static Operation,
-            /// Calls it.
+            /// Calls the operation.
             pub call: Call,
         }
 
-        /// All operations, in the document's order.
+        /// All operations, in document order.
         pub static ROUTES: &[Route] = &[#(#rows),*];
 
         #(#functions)*
@@ -71,7 +70,7 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> Result<TokenStream, Probl
         #types
         use #root::context::Context;
         use #root::error::ApiError;
-        use #root::front_door::Caller;
+        use #root::gateway::Caller;
 
         #code
     })

@@ -1,18 +1,17 @@
-//! The document as progenitor can read it: what it would assert or give one name, said in a way that it knows.
+//! Changes to the document for progenitor, which would panic on some parts of it or generate conflicting names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use syn::ext::IdentExt;
 
 use super::client_names::StandIns;
-use super::operation_prefix;
-use crate::lint;
 use crate::load::Document;
 use crate::model::{Api, BodyContent, ListStyle, Operation, TypeDefinition};
+use crate::naming::operation_prefix;
 
-/// What progenitor's client has functions for itself.
+/// Methods of progenitor's client.
 const CLIENTS_OWN: [&str; 9] = [
     "new",
     "new_with_client",
@@ -25,8 +24,7 @@ const CLIENTS_OWN: [&str; 9] = [
     "post",
 ];
 
-/// The document for progenitor.
-/// Names that it makes of others are replaced; the stand-ins are to be taken out of what it writes.
+/// Returns the document for progenitor, and the stand-ins for names, which must be replaced in the generated code.
 pub(super) fn openapi(document: &Document, api: &Api) -> (Value, StandIns) {
     let mut value = document.value.clone();
     for operation in &api.operations {
@@ -35,7 +33,7 @@ pub(super) fn openapi(document: &Document, api: &Api) -> (Value, StandIns) {
         responses(&mut value, operation);
         lists(&mut value, operation, api);
     }
-    for definition in lint::hold_themselves(api) {
+    for definition in hold_themselves(api) {
         extracted(&mut value, definition);
     }
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
@@ -47,8 +45,8 @@ pub(super) fn openapi(document: &Document, api: &Api) -> (Value, StandIns) {
     (value, stand_ins)
 }
 
-/// A body that progenitor knows no way to write is bytes that its caller wrote, with a content type that it says; every
-/// kind of JSON is plain JSON.
+/// Replaces bodies that progenitor cannot encode with bytes that the caller encodes and whose content type it sets. All
+/// JSON media types become `application/json`.
 fn body(document: &mut Value, operation: &Operation) {
     let at = format!("{}/requestBody", operation.pointer.trim_start_matches('#'));
     let Some(mut body) = document.pointer(&at).cloned() else {
@@ -95,7 +93,7 @@ fn place<'v>(document: &'v mut Value, operation: &Operation) -> Option<&'v mut M
         .as_object_mut()
 }
 
-/// Gives an operation a name that the client has no function of.
+/// Renames an operation whose name is a method of the client.
 fn named(document: &mut Value, operation: &Operation, api: &Api) {
     let mut id = operation.id.clone();
     if CLIENTS_OWN.contains(&id.as_str()) {
@@ -109,7 +107,7 @@ fn named(document: &mut Value, operation: &Operation, api: &Api) {
     }
 }
 
-/// Moves a schema that holds itself to where it has a name: progenitor would copy it into itself without end.
+/// Moves a recursive inline schema to the components, because progenitor would expand it forever.
 fn extracted(document: &mut Value, definition: &TypeDefinition) {
     let at = definition.pointer.trim_start_matches('#');
     let Some(schema) = document.pointer(at).filter(|schema| schema.is_object()).cloned() else {
@@ -121,7 +119,8 @@ fn extracted(document: &mut Value, definition: &TypeDefinition) {
     }
 }
 
-/// progenitor writes a list's name for each item: one that is written otherwise is the text that its caller writes.
+/// Replaces lists with strings that the caller formats, unless they repeat the parameter's name for each item, which is
+/// progenitor's only encoding.
 fn lists(document: &mut Value, operation: &Operation, api: &Api) {
     let parameters = [
         &operation.path_parameters,
@@ -142,7 +141,7 @@ fn lists(document: &mut Value, operation: &Operation, api: &Api) {
     }
 }
 
-/// What progenitor makes of a response.
+/// progenitor's representation of a response.
 #[derive(Clone, PartialEq)]
 enum Kind {
     Nothing,
@@ -150,7 +149,8 @@ enum Kind {
     Json(Value),
 }
 
-/// progenitor has one type for all successes of an operation, and one for all its errors; to `default` it gives both.
+/// Unifies responses, because progenitor has one type for all successes of an operation and one for all errors.
+/// `default` counts as both.
 fn responses(document: &mut Value, operation: &Operation) {
     let at = format!("{}/responses", operation.pointer.trim_start_matches('#'));
     let Some(mut all) = document.pointer(&at).and_then(Value::as_object).cloned() else {
@@ -199,7 +199,7 @@ fn responses(document: &mut Value, operation: &Operation) {
                 let name = component(document, name, json!({ "oneOf": schemas }));
                 json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } })
             }
-            // Whoever calls reads the bytes, or finds that there are none.
+            // The caller reads the bytes, which may be empty.
             false => json!({ "*/*": {} }),
         };
         for (_, response) in all.iter_mut().filter(|(status, _)| is_meant(status)) {
@@ -208,7 +208,7 @@ fn responses(document: &mut Value, operation: &Operation) {
     }
     for range in ["4", "5"] {
         if all.contains_key(&format!("{range}XX")) {
-            // progenitor asks for the range first; what it holds has one type anyway.
+            // progenitor checks the range first, but its content has the same type.
             let before = all.len();
             all.retain(|status, _| !status.starts_with(range) || status.ends_with("XX"));
             changed |= all.len() < before;
@@ -232,7 +232,7 @@ fn kind(response: &Value) -> Kind {
     }
 }
 
-/// Adds a component schema; returns its name.
+/// Adds a component schema and returns its name.
 fn component(document: &mut Value, mut name: String, schema: Value) -> String {
     let is_taken = |document: &Value, name: &str| {
         let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
@@ -251,7 +251,7 @@ fn component(document: &mut Value, mut name: String, schema: Value) -> String {
     name
 }
 
-/// Takes titles away that would give a schema the name of another one: progenitor calls schemas what their titles say.
+/// Removes titles that would give a schema the name of another one, because progenitor uses titles as names.
 fn untitled(value: &mut Value, path: &mut Vec<String>, named: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(members) => {
@@ -288,4 +288,39 @@ fn untitled(value: &mut Value, path: &mut Vec<String>, named: &mut BTreeMap<Stri
         }
         _ => {}
     }
+}
+
+/// The inline schemas that contain themselves without a named schema in between.
+fn hold_themselves(api: &Api) -> Vec<&TypeDefinition> {
+    let inline: BTreeMap<String, &TypeDefinition> = api
+        .types
+        .iter()
+        .filter(|definition| definition.inline)
+        .map(|definition| (definition.ident.to_string(), definition))
+        .collect();
+    let all = inline.values().copied();
+    all.filter(|definition| holds_itself_inline(definition, &inline))
+        .collect()
+}
+
+/// Whether an inline schema contains itself without a named schema in between.
+fn holds_itself_inline(definition: &TypeDefinition, inline: &BTreeMap<String, &TypeDefinition>) -> bool {
+    let mut reached = vec![definition];
+    let mut next = 0;
+    while let Some(current) = reached.get(next).copied() {
+        next += 1;
+        let mut idents = BTreeSet::new();
+        current.mentioned(&mut idents);
+        for ident in idents {
+            if ident == definition.ident {
+                return true;
+            }
+            if let Some(other) = inline.get(&ident.to_string()).copied()
+                && !reached.iter().any(|known| known.ident == other.ident)
+            {
+                reached.push(other);
+            }
+        }
+    }
+    false
 }

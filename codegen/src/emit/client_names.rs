@@ -1,5 +1,5 @@
-//! Names of which progenitor would make the same Rust name twice, or one that it uses itself: it is given others, and what
-//! goes over the wire is put back into the code that it wrote.
+//! Stand-ins for names from which progenitor would derive conflicting Rust names. The names on the wire are restored in
+//! the generated code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,26 +8,26 @@ use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 use serde_json::{Map, Value};
 
-use crate::read::METHODS;
+use crate::node::METHODS;
 
-/// What a builder has functions of for every operation, or for those with a body or with pages.
+/// Methods that progenitor's builders have for every operation, or for those with a body or pages.
 const BUILDERS_OWN: [&str; 6] = ["new", "send", "client", "body", "body_map", "stream"];
 
-/// What holds values, and no schemas.
+/// Members that contain data rather than schemas.
 const DATA: [&str; 4] = ["example", "examples", "default", "enum"];
 
-/// How far a reference may lead: far beyond any document, but the end of a circle.
+/// The maximum number of references that are followed, which also ends cycles.
 const DEEPEST: usize = 32;
 
-/// Other names, and what they stand for.
+/// Stand-ins, and the names that they replace.
 pub(super) struct StandIns {
-    /// The document, in which none of them occurs.
+    /// The text of the document, in which no stand-in occurs.
     text: String,
     by_name: BTreeMap<String, String>,
 }
 
 impl StandIns {
-    /// Gives other names to the parameters, members and words of enumerations in `document` that need one.
+    /// Replaces the names of parameters, members and enumeration values in `document` that conflict.
     pub(super) fn put_into(document: &mut Value) -> Self {
         let mut all = StandIns {
             text: document.to_string(),
@@ -47,7 +47,7 @@ impl StandIns {
         all
     }
 
-    /// The code with what goes over the wire.
+    /// Restores the names on the wire in the generated code.
     pub(super) fn taken_out_of(&self, tokens: TokenStream) -> TokenStream {
         match self.by_name.is_empty() {
             true => tokens,
@@ -71,7 +71,7 @@ impl StandIns {
     fn original(&self, text: String) -> String {
         match self.by_name.get(&text) {
             Some(original) => original.clone(),
-            // In documentation. A name that begins with another one comes before it.
+            // In documentation. Longer names come before their prefixes.
             None => {
                 let names = self.by_name.iter().rev();
                 names.fold(text, |text, (name, original)| text.replace(name, original))
@@ -79,7 +79,7 @@ impl StandIns {
         }
     }
 
-    /// The first of the names that occurs nowhere in the document, and of which progenitor makes nothing in `taken`.
+    /// The first name that does not occur in the document and that progenitor does not convert to one of `taken`.
     fn stand_in(
         &mut self,
         names: impl Iterator<Item = String>,
@@ -97,8 +97,8 @@ impl StandIns {
         original.to_string()
     }
 
-    /// All parameters of an operation become functions of one builder. Where one gets another name, the operations of
-    /// its path have all of them in place: what is shared keeps its name.
+    /// Replaces the names of parameters, which all become methods of one builder. If a parameter is renamed, the
+    /// parameters of its path item are inlined into the operations, because shared parameters keep their names.
     fn parameters(&mut self, document: &mut Value) {
         let paths = document.get("paths").and_then(Value::as_object);
         let mut new = Map::new();
@@ -109,7 +109,7 @@ impl StandIns {
         document["paths"] = new.into();
     }
 
-    /// The path and what it has, where a parameter got another name.
+    /// The path and its new content, if one of its parameters was renamed.
     fn of_path(&mut self, document: &Value, path: &str, item: &Value) -> Option<(String, Value)> {
         let (mut new_path, mut new_item) = (path.to_string(), item.clone());
         let mut in_path: BTreeMap<String, String> = BTreeMap::new();
@@ -117,7 +117,7 @@ impl StandIns {
         for method in METHODS {
             let Some(operation) = item.get(method) else { continue };
             let mut all = effective(document, item, operation);
-            // A path's variables are the same ones for all its operations: they choose first.
+            // Path variables come first, because all operations of the path share them.
             all.sort_by_key(|parameter| parameter["in"] != "path");
             let mut taken: BTreeSet<String> = BUILDERS_OWN.map(str::to_string).into();
             for parameter in &mut all {
@@ -153,7 +153,7 @@ impl StandIns {
         has_changed.then_some((new_path, new_item))
     }
 
-    /// The members of an object become fields.
+    /// Replaces the names of members, which become fields.
     fn members(&mut self, schema: &mut Map<String, Value>) {
         let Some(Value::Object(properties)) = schema.get("properties") else {
             return;
@@ -169,7 +169,7 @@ impl StandIns {
                 new.insert(name, property);
                 continue;
             }
-            // progenitor says what a field is on the wire where that is not its own name.
+            // progenitor adds a serde attribute to fields whose wire name differs from the Rust name.
             let base = snake(&name).to_upper_camel_case();
             let names = counted(base).skip(1).filter(|name| snake(name) != *name);
             let stand_in = self.stand_in(names, &name, snake, &mut taken);
@@ -189,14 +189,14 @@ impl StandIns {
         }
     }
 
-    /// The words of an enumeration become its variants.
+    /// Replaces the values of an enumeration, which become variants.
     fn enumeration(&mut self, all: &mut [Value], words: &mut BTreeMap<String, String>) {
         let texts: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
         let is_unique = |name: &dyn Fn(&str) -> String| {
             let names: BTreeSet<String> = texts.iter().map(|text| name(text)).collect();
             names.len() == texts.len()
         };
-        // progenitor tries these two.
+        // progenitor tries these two conversions.
         if is_unique(&pascal) || is_unique(&|text| pascal(&text.replace(|it| it == '_' || !is_part(it), "X"))) {
             return;
         }
@@ -210,7 +210,7 @@ impl StandIns {
             let stand_in = match words.get(&text) {
                 Some(known) if taken.insert(pascal(known)) => known.clone(),
                 _ => {
-                    // As above: not the variant's own name.
+                    // As above, the name must differ from the variant's.
                     let names = counted(pascal(&text).to_lowercase()).skip(1);
                     let names = names.map(|name| match pascal(&name) == name {
                         true => format!("x{name}"),
@@ -225,7 +225,7 @@ impl StandIns {
     }
 }
 
-/// The parameters of an operation, its path's among them, each in place.
+/// The parameters of an operation including those of its path item, inlined.
 fn effective(document: &Value, item: &Value, operation: &Value) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for holder in [item, operation] {
@@ -238,7 +238,7 @@ fn effective(document: &Value, item: &Value, operation: &Value) -> Vec<Value> {
     all
 }
 
-/// The name, then with 2, 3 and so on.
+/// The name itself, then with the numbers 2, 3 and so on.
 fn counted(name: String) -> impl Iterator<Item = String> {
     let numbered = name.clone();
     std::iter::once(name).chain((2..u32::MAX).map(move |count| format!("{numbered}{count}")))
@@ -248,7 +248,7 @@ fn is_part(it: char) -> bool {
     it.is_alphanumeric() || it == '_'
 }
 
-/// As progenitor makes the name of a type or variant of a text.
+/// progenitor's conversion of a text to the name of a type or variant.
 fn pascal(text: &str) -> String {
     match text
         .replace('\'', "")
@@ -260,7 +260,7 @@ fn pascal(text: &str) -> String {
     }
 }
 
-/// As progenitor makes the name of a field or function of a text.
+/// progenitor's conversion of a text to the name of a field or function.
 fn snake(text: &str) -> String {
     match text.replace('\'', "").replace(|it| !is_part(it), "-").to_snake_case() {
         name if name.starts_with(|it: char| it.is_alphabetic()) => name,
@@ -280,8 +280,8 @@ fn resolved<'v>(document: &'v Value, value: &'v Value) -> &'v Value {
     value
 }
 
-/// A default is one of the words, too. One that holds a word or a member of another name is left out: what a caller
-/// leaves out, the server fills in.
+/// Replaces enumeration values in defaults. Defaults that contain a renamed value or member are removed; the server
+/// applies them to omitted members anyway.
 fn defaults(document: &mut Value, words: &BTreeMap<String, String>, by_name: &BTreeMap<String, String>) {
     let before = document.clone();
     let is_enumeration = |schema: &Value| {
@@ -312,8 +312,8 @@ fn defaults(document: &mut Value, words: &BTreeMap<String, String>, by_name: &BT
     });
 }
 
-/// Takes the defaults away that are no scalars. progenitor does not know some values of what is `anyOf`; what its
-/// caller leaves out, the server fills in.
+/// Removes defaults that are not scalars, because progenitor does not support some of them for `anyOf`. The server
+/// applies them to omitted members anyway.
 pub(super) fn without_composed_defaults(document: &mut Value) {
     walk(document, &mut |schema| {
         if schema.get("default").is_some_and(|it| it.is_array() || it.is_object()) {
@@ -322,14 +322,14 @@ pub(super) fn without_composed_defaults(document: &mut Value) {
     });
 }
 
-/// Every object of a document that is no data.
+/// Visits every object of a document that is not data.
 pub(super) fn walk(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(members) => {
             change(members);
             for (key, inner) in members {
                 match inner {
-                    // Whatever they are called, these are schemas.
+                    // These are schemas, whatever their names.
                     Value::Object(named) if key == "properties" || key == "schemas" => {
                         named.values_mut().for_each(|inner| walk(inner, change));
                     }

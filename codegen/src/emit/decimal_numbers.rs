@@ -1,4 +1,5 @@
-//! Numbers of `format: decimal` in a client: progenitor knows binary ones only, which round what devices measure.
+//! Numbers with `format: decimal` in a client. progenitor supports only binary floating-point numbers, which would
+//! round measurements.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use progenitor::{GenerationSettings, TypeImpl};
@@ -6,15 +7,15 @@ use quote::quote;
 use serde_json::{Value, json};
 
 use super::client_names::walk;
-use super::{File, GENERATED};
+use crate::output::{File, GENERATED};
 
-/// The type and how it is read and written: a file of its own beside what progenitor writes.
+/// The source of the type, which becomes a file beside progenitor's code.
 const SOURCE: &str = include_str!("../../templates/client/decimal_number.rs");
 
-/// Where the type is, until it is known how deep in modules it is named.
+/// A stand-in for the type's path, until the depth of the module that refers to it is known.
 const STAND_IN: &str = "decimal_number_of_this_client";
 
-/// What is left of such a schema: neither progenitor nor the type checks bounds.
+/// The keywords that remain in such a schema. Neither progenitor nor the type checks bounds.
 const KEPT: [&str; 7] = [
     "type",
     "format",
@@ -25,7 +26,7 @@ const KEPT: [&str; 7] = [
     "example",
 ];
 
-/// Has progenitor name the type for such numbers in `document`; says whether there are any.
+/// Makes progenitor use the type for such numbers in `document`. Returns whether there are any.
 pub(super) fn put_into(settings: &mut GenerationSettings, document: &mut Value) -> bool {
     let mut is_found = false;
     walk(document, &mut |schema| {
@@ -45,7 +46,7 @@ pub(super) fn put_into(settings: &mut GenerationSettings, document: &mut Value) 
     is_found
 }
 
-/// The code with the type's path, and the module that it is in.
+/// Replaces the stand-in with the type's path and adds its module.
 pub(super) fn named(tokens: TokenStream) -> TokenStream {
     let tokens = at_depth(tokens, 0);
     quote! {
@@ -56,11 +57,11 @@ pub(super) fn named(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// The file of the type, where `code` names it.
+/// The file that defines the type, if `code` uses it.
 pub(super) fn file(code: &str) -> Option<File> {
     code.contains("mod decimal_number;").then(|| File {
         name: "decimal_number.rs".into(),
-        text: format!("//! A decimal number, exactly.\n//!\n{GENERATED}\n\n{SOURCE}"),
+        text: format!("//! Exact decimal numbers.\n//!\n{GENERATED}\n\n{SOURCE}"),
     })
 }
 
@@ -69,7 +70,7 @@ fn at_depth(tokens: TokenStream, depth: usize) -> TokenStream {
     for tree in tokens {
         match tree {
             TokenTree::Ident(name) if name == STAND_IN => {
-                // `::`, which begins the name of a crate.
+                // Removes the `::` that starts the path of a crate.
                 out.truncate(out.len().saturating_sub(2));
                 let up = std::iter::repeat_n(quote! { super }, depth);
                 out.extend(match depth {

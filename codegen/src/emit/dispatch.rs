@@ -1,27 +1,39 @@
-//! The one implementation of the API trait: it hands each request to the operation's own file.
+//! The implementation of the API trait, which passes each request to the operation's handler or to a gateway.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{api, derived, error_type, imports};
+use super::tokens::{error_type, imports};
+use super::{Dispatch, api};
 use crate::model::{Api, BodyContent, Operation};
+use crate::naming::derived;
 
-pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
-    let methods = all.operations.iter().map(|operation| method(operation, all, root));
+pub(super) fn tokens(all: &Api, root: &TokenStream, dispatch: Dispatch) -> TokenStream {
+    let methods = all.operations.iter().map(|operation| match dispatch {
+        Dispatch::Dropshot => method(operation, all, root),
+        Dispatch::Calls => gateway_method(operation, all),
+    });
+    let (about, state) = match dispatch {
+        Dispatch::Dropshot => (
+            " Passes each request, with the caller, to `endpoints::<tag>::<operation_id>::handle`.",
+            quote! { Context },
+        ),
+        Dispatch::Calls => (" Passes each request to the gateway.", quote! { Gateway }),
+    };
     let code = quote! {
-        /// Hands each request to `endpoints::<tag>::<operation_id>::handle`, with who called.
+        #[doc = #about]
         pub enum Dispatch {}
 
-        /// The API as Dropshot registers it.
+        /// The API for Dropshot's server.
         ///
         /// # Errors
-        /// When Dropshot refuses a route; a test of the start shows it.
-        pub fn description() -> Result<ApiDescription<Context>, ApiDescriptionBuildErrors> {
+        /// If Dropshot refuses a route, which does not depend on the request: a test that starts the server covers it.
+        pub fn description() -> Result<ApiDescription<#state>, ApiDescriptionBuildErrors> {
             api_mod::api_description::<Dispatch>()
         }
 
         impl Api for Dispatch {
-            type Context = Context;
+            type Context = #state;
 
             #(#methods)*
         }
@@ -33,6 +45,8 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
             "codegen_runtime::ListForm",
             "codegen_runtime::ListQuery",
             "codegen_runtime::OptionalJsonBody",
+            "codegen_runtime::gateway::Answered",
+            "codegen_runtime::gateway::Unread",
             "dropshot::ApiDescription",
             "dropshot::ApiDescriptionBuildErrors",
             "dropshot::Header",
@@ -47,14 +61,23 @@ pub(super) fn tokens(all: &Api, root: &TokenStream) -> TokenStream {
         &code,
     );
     let types = api::types_import(all);
+    let used = match dispatch {
+        Dispatch::Dropshot => quote! {
+            use #root::context::Context;
+            use #root::error::ApiError;
+            use #root::gateway::caller;
+        },
+        Dispatch::Calls => quote! {
+            use #root::error::ApiError;
+            use #root::gateway::Gateway;
+        },
+    };
     quote! {
         #imports
         use super::api::{Api, api_mod};
         use super::responses::*;
         #types
-        use #root::context::Context;
-        use #root::error::ApiError;
-        use #root::front_door::caller;
+        #used
 
         #code
     }
@@ -82,19 +105,32 @@ fn method(operation: &Operation, all: &Api, root: &TokenStream) -> TokenStream {
         .body
         .as_ref()
         .is_some_and(|body| body.raw)
-        .then(|| quote! { let raw = #root::front_door::raw_body()?; });
+        .then(|| quote! { let raw = #root::gateway::raw_body()?; });
     let place = match &operation.tag {
         Some(tag) => quote! { #root::endpoints::#tag::#name::handle },
         None => quote! { #root::endpoints::#name::handle },
     };
     let error = error_type(all, operation);
-    // The handler's error may also be an `ApiError`.
+    // The handler may also return an `ApiError`.
     let as_failure = all.failure(operation).map(|_| quote! { .map_err(Into::into) });
     quote! {
         async fn #name(rqctx: RequestContext<Context>, #(#parameters),*) -> Result<#response, #error> {
             let caller = caller()?;
             #raw
             #place(rqctx.context(), &caller, #(#values),*).await #as_failure
+        }
+    }
+}
+
+/// A method that passes the request to the gateway, which answers it.
+fn gateway_method(operation: &Operation, all: &Api) -> TokenStream {
+    let name = &operation.ident;
+    let api::Signature { arguments, response } = api::signature(operation, all, Dispatch::Calls);
+    let parameters = arguments.iter().map(|(name, ty)| quote! { #name: #ty });
+    let error = error_type(all, operation);
+    quote! {
+        async fn #name(rqctx: RequestContext<Gateway>, #(#parameters),*) -> Result<#response, #error> {
+            Ok(Gateway::serve(rqctx, request.into_request()).await.into())
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Enumerations: closed sets of texts, numbers or booleans.
+//! Enumerations of strings, numbers or booleans.
 
 use std::str::FromStr;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::docs;
+use super::tokens::docs;
 use crate::model::{Enumeration, EnumerationKind, TypeDefinition};
 
 pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStream {
@@ -21,7 +21,7 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
     let renames = values
         .iter()
         .map(|value| serialize.is_some().then(|| quote! { #[serde(rename = #value)] }));
-    // What serde derives would also take an object of one member.
+    // serde's derived implementation would also accept an object with one member.
     let reader = match is_text {
         true => quote! { one_of },
         false => quote! { one_of_values },
@@ -52,7 +52,7 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
         }
 
         impl #ident {
-            /// All values as sent.
+            /// All values, as sent.
             pub const VALUES: &'static [&'static str] = &[#(#values),*];
 
             /// The value as sent.
@@ -76,7 +76,7 @@ pub(super) fn tokens(definition: &TypeDefinition, of: &Enumeration) -> TokenStre
     }
 }
 
-/// The function that gives what is no text.
+/// A function that returns the value of an enumeration that is not of strings.
 fn value(of: &Enumeration) -> Option<TokenStream> {
     let kind = match of.kind {
         EnumerationKind::Text => return None,

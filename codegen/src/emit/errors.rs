@@ -40,24 +40,24 @@ pub(super) fn tokens(api: &Api, root: &TokenStream) -> TokenStream {
     quote! {
         #uses
 
-        /// A code that errors carry; each comes with one status.
+        /// An error code. Each code has one status.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
             #(#[doc = #abouts] #variants,)*
         }
 
         impl ErrorCode {
-            /// All codes, in the document's order.
+            /// All codes, in document order.
             pub const ALL: &'static [ErrorCode] = &[#(ErrorCode::#variants),*];
 
-            /// The code as sent.
+            /// The code on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     #(ErrorCode::#variants => #codes,)*
                 }
             }
 
-            /// The HTTP status it comes with.
+            /// The HTTP status of the code.
             pub const fn status(self) -> u16 {
                 match self {
                     #(ErrorCode::#variants => #statuses,)*

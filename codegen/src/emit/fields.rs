@@ -1,14 +1,12 @@
-//! Types in Rust, and the code that writes a member.
-
-use std::str::FromStr;
+//! Rust types, and the serialization of members.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use rust_decimal::Decimal;
 
-use crate::model::{Field, IntegerKind, OneWay, Type};
+use crate::model::{Field, OneWay, Type};
 
-/// The type in Rust.
+/// The Rust type.
 pub(super) fn rust_type(ty: &Type) -> TokenStream {
     match ty {
         Type::String(_) => quote! { String },
@@ -47,12 +45,12 @@ pub(super) fn rust_type(ty: &Type) -> TokenStream {
     }
 }
 
-/// How a member is written where serde's own way is not the document's.
+/// The attribute for members that serde does not serialize as the document requires.
 pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
     if field.one_way == Some(OneWay::Requests) {
         return Some(quote! { #[serde(skip_serializing)] });
     }
-    // What only responses have is there in every one of them, though requests go without.
+    // Responses contain members that are read-only and required, although requests omit them.
     let is_set = field.required && !field.nullable && field.is_option();
     if is_set && !matches!(field.ty, Type::Decimal { .. }) {
         return Some(quote! { #[serde(serialize_with = "codegen_runtime::body::set")] });
@@ -66,7 +64,7 @@ pub(super) fn write_attribute(field: &Field) -> Option<TokenStream> {
     }
 }
 
-/// How a decimal amount is written.
+/// The attribute that serializes a decimal amount.
 pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStream> {
     let Type::Decimal { places } = ty else { return None };
     let function = if is_option { "serialize_optional" } else { "serialize" };
@@ -74,12 +72,7 @@ pub(super) fn decimal_attribute(ty: &Type, is_option: bool) -> Option<TokenStrea
     Some(quote! { #[serde(serialize_with = #path)] })
 }
 
-/// A whole number as a literal of its type.
-pub(crate) fn integer(value: i128, kind: IntegerKind) -> TokenStream {
-    TokenStream::from_str(&format!("{value}{}", kind.name())).unwrap_or_default()
-}
-
-/// A decimal number as a constant expression.
+/// A constant expression for a decimal number.
 pub(super) fn decimal(value: Decimal) -> TokenStream {
     let parts = value.unpack();
     let (lo, mid, hi, negative, scale) = (parts.lo, parts.mid, parts.hi, parts.negative, parts.scale);

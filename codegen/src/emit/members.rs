@@ -1,35 +1,36 @@
-//! The members of structs, and the module of functions that read them.
+//! The members of structs, and the functions that read them.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use super::{docs, fields, readers};
+use super::tokens::docs;
+use super::{fields, readers};
 use crate::literals;
 use crate::model::{Api, Field};
 
-/// What is done with values of a struct.
+/// The directions in which values of a struct are sent.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
-    /// They are read.
+    /// Values are deserialized.
     pub read: bool,
-    /// They are written.
+    /// Values are serialized.
     pub write: bool,
 }
 
-/// The name of the module that reads `owner`.
+/// The name of the module with the functions that read `owner`.
 pub(super) fn module(owner: &Ident) -> Ident {
     let is_raw = owner.to_string().starts_with("r#");
     let owner = heck::ToSnakeCase::to_snake_case(owner.unraw().to_string().as_str());
     match is_raw {
-        // The operation's own type of the same name has the usual one.
+        // An operation's own type of the same name has the usual module name.
         true => format_ident!("{owner}_reading_"),
         false => format_ident!("{owner}_reading"),
     }
 }
 
-/// The members of a struct with the attributes that read and write them, and their readers; `kept` is the field for
-/// the members without a name.
+/// The members of a struct with their attributes, and the functions that read them. `kept` is the field for undeclared
+/// members.
 pub(super) fn tokens(
     owner: &Ident,
     all: &[Field],
@@ -122,7 +123,7 @@ impl<'a> Writer<'a> {
                 let path = format!("{module}::{ident}");
                 attributes.push(quote! { #[serde(deserialize_with = #path)] });
             }
-            // Reading the document has checked that it is a value.
+            // The readers have checked that the default matches the type.
             if let Ok(Some(default)) = literals::default(field, &self.api.types) {
                 let mut name = format!("default_{plain}");
                 while self.all.iter().any(|other| other.ident == name.as_str()) {

@@ -1,4 +1,4 @@
-//! What the document says of each operation, as data for the server.
+//! Data about each operation, for use by the server.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -11,15 +11,16 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
     let has_security = !api.security_schemes.is_empty();
     let security = has_security.then(|| {
         quote! {
-            /// `security`: one of these lists lets a caller in, each by all its schemes; without any, nobody is asked.
+            /// `security`: a caller must satisfy all requirements of one of these lists. If there are none, callers
+            /// need not authenticate.
             pub security: &'static [&'static [Requirement]],
         }
     });
     let versions = is_versioned(api).then(|| {
         quote! {
-            /// The first version that has it; `None` for the first that there is.
+            /// The first version that has the operation; `None` for the oldest.
             pub since: Option<&'static str>,
-            /// The first version that no longer has it.
+            /// The first version that does not have it any more.
             pub until: Option<&'static str>,
         }
     });
@@ -27,7 +28,7 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
     quote! {
         use super::errors::ErrorCode;
 
-        /// What the document says of an operation.
+        /// An operation, as described by the document.
         #[derive(Debug)]
         pub struct Operation {
             /// `operationId`
@@ -46,37 +47,37 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
             pub errors: &'static [(u16, &'static [ErrorCode])],
             #versions
             #security
-            /// Its `x-` members with text values.
+            /// The `x-` members with string values.
             pub extensions: &'static [(&'static str, &'static str)],
         }
 
         impl Operation {
-            /// The operation of this id.
+            /// The operation with this id.
             pub fn find(id: &str) -> Option<&'static Operation> {
                 OPERATIONS.iter().find(|operation| operation.id == id)
             }
 
-            /// The text of an `x-` member.
+            /// The value of an `x-` member.
             pub fn extension(&self, name: &str) -> Option<&'static str> {
                 self.extensions.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
             }
         }
 
-        /// All operations, in the document's order.
+        /// All operations, in document order.
         pub static OPERATIONS: &[Operation] = &[#all];
 
         #schemes
     }
 }
 
-/// Whether there are operations that not all versions have.
+/// Whether some operations do not exist in all versions.
 fn is_versioned(api: &Api) -> bool {
     api.operations
         .iter()
         .any(|operation| operation.versions != Versions::default())
 }
 
-/// The schemes of `security`, and their types.
+/// The security schemes, and their types.
 fn schemes(api: &Api) -> TokenStream {
     let all = api.security_schemes.iter().map(|SecurityScheme { name, kind }| {
         let kind = match kind {
@@ -89,25 +90,25 @@ fn schemes(api: &Api) -> TokenStream {
         quote! { SecurityScheme { name: #name, kind: SecurityKind::#kind } }
     });
     quote! {
-        /// A scheme that a caller must meet.
+        /// A security scheme that a caller must satisfy.
         #[derive(Debug)]
         pub struct Requirement {
-            /// Its name.
+            /// The scheme's name.
             pub scheme: &'static str,
-            /// What it must allow.
+            /// The scopes that the caller must have.
             pub scopes: &'static [&'static str],
         }
 
-        /// A way to say who calls; whoever takes requests in checks it.
+        /// A way to authenticate. The code that receives requests must check it.
         #[derive(Debug)]
         pub struct SecurityScheme {
-            /// The name by which operations ask for it.
+            /// The name that operations refer to.
             pub name: &'static str,
-            /// What it is.
+            /// Its kind.
             pub kind: SecurityKind,
         }
 
-        /// What a security scheme is.
+        /// The kind of a security scheme.
         #[derive(Debug)]
         pub enum SecurityKind {
             /// A secret in a header, the query or a cookie.
@@ -117,23 +118,23 @@ fn schemes(api: &Api) -> TokenStream {
                 /// The header's or parameter's name.
                 name: &'static str,
             },
-            /// The header `Authorization`.
+            /// An `Authorization` header.
             Http {
-                /// `basic`, `bearer` or another one.
+                /// `basic`, `bearer` or another scheme.
                 scheme: &'static str,
             },
             /// OAuth 2.
             OAuth2,
             /// OpenID Connect.
             OpenIdConnect {
-                /// Where it is described.
+                /// The discovery URL.
                 url: &'static str,
             },
-            /// The client's certificate.
+            /// A client certificate.
             MutualTls,
         }
 
-        /// The schemes of the document.
+        /// The security schemes of the document.
         pub static SECURITY_SCHEMES: &[SecurityScheme] = &[#(#all),*];
     }
 }

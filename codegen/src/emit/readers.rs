@@ -1,22 +1,21 @@
-//! The code that reads a member, a parameter or a named value under its rules.
+//! Deserialization of members, parameters and named values, with their rules.
 
 use codegen_runtime::{ArrayRules, NumberRules, Pattern};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::fields::{integer, rust_type};
-use super::unions;
-use crate::model::{Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Type};
+use super::fields::rust_type;
+use crate::literals::integer;
+use crate::model::{Alternative, Api, Field, IntegerKind, ListStyle, MapRules, Shape, StringRules, Type, Union};
 
-/// The body of the function that reads a member, with `deserializer` in scope; `None` where serde's own way will do.
-/// `default` is what it has where it is left out. `helpers` gets the types that read items and values under rules of
-/// their own.
+/// The body of the function that reads a member from `deserializer`; `None` if serde's derived implementation suffices.
+/// `default` is the value of an omitted member. Helper types that check items and values are added to `helpers`.
 pub(super) fn member(
     field: &Field,
     default: Option<&TokenStream>,
     helpers: &mut Vec<TokenStream>,
 ) -> Option<TokenStream> {
-    // The document's types have no underscore in their names.
+    // Type names of the document contain no underscores.
     let prefix = format!("Read_{}", field.ident.to_string().trim_start_matches("r#"));
     let null_is_a_value = matches!(field.ty, Type::Any | Type::Null);
     if field.is_option() {
@@ -41,7 +40,7 @@ pub(super) fn member(
     }
 }
 
-/// The expression that reads a value in JSON, with `deserializer` in scope; `None` where serde's own way will do.
+/// The expression that reads a JSON value from `deserializer`; `None` if serde's derived implementation suffices.
 pub(super) fn value(ty: &Type, prefix: &str, helpers: &mut Vec<TokenStream>) -> Option<TokenStream> {
     match ty {
         Type::String(rules) if *rules == StringRules::NONE => None,
@@ -138,7 +137,7 @@ fn array_rules(rules: &ArrayRules) -> TokenStream {
     with_none(quote! { ArrayRules }, &stated)
 }
 
-/// A type that reads one item or value under its rules; `None` where the value's own type does.
+/// A type that reads an item or value and checks its rules; `None` if its own type does that.
 pub(super) fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> Option<Ident> {
     let expression = value(ty, name, helpers)?;
     let ident = format_ident!("{name}");
@@ -156,7 +155,7 @@ pub(super) fn helper(ty: &Type, name: &str, helpers: &mut Vec<TokenStream>) -> O
     Some(ident)
 }
 
-/// The body of the function that reads a parameter, with `deserializer` in scope.
+/// The body of the function that reads a parameter from `deserializer`.
 pub(super) fn parameter(field: &Field, api: &Api) -> TokenStream {
     let style = field.list.unwrap_or(ListStyle::Separated(','));
     let read = text(&field.ty, &field.name, style, api);
@@ -197,7 +196,7 @@ fn text(ty: &Type, name: &str, style: ListStyle, api: &Api) -> TokenStream {
                     let read = text(inner, name, style, api);
                     quote! { #read.map(#ident) }
                 }
-                Some(Shape::Union(union)) => unions::parameter(ident, union, name, |ty| text(ty, name, style, api)),
+                Some(Shape::Union(union)) => alternatives(ident, union, name, |ty| text(ty, name, style, api)),
                 _ => quote! { param::one_of(deserializer, #name, #ident::VALUES, #ident::parse) },
             }
         }
@@ -209,7 +208,20 @@ fn text(ty: &Type, name: &str, style: ListStyle, api: &Api) -> TokenStream {
     }
 }
 
-/// An expression that needs items before it.
+/// The code that reads a parameter as one of several alternatives. `read` generates the code for the type of each.
+fn alternatives(ident: &Ident, union: &Union, name: &str, read: impl Fn(&Type) -> TokenStream) -> TokenStream {
+    let names = union.alternatives.iter().map(Alternative::name);
+    let tried = union.alternatives.iter().map(|alternative| {
+        let variant = &alternative.ident;
+        let read = alternative.content.as_ref().map(&read);
+        quote! { unions::read_text(text, #name, |deserializer| #read).map(#ident::#variant) }
+    });
+    quote! {
+        param::tried(deserializer, #name, |text| unions::only([#(#names),*], [#(#tried),*]))
+    }
+}
+
+/// An expression that needs other items before it.
 fn after(items: TokenStream, expression: TokenStream) -> TokenStream {
     match items.is_empty() {
         true => expression,
@@ -218,7 +230,7 @@ fn after(items: TokenStream, expression: TokenStream) -> TokenStream {
 }
 
 fn string_rules(rules: &StringRules) -> (TokenStream, TokenStream) {
-    // Taken apart here and below: the compiler names a rule that would not be written.
+    // Destructured here and below, so that the compiler points out a rule that is not generated.
     let StringRules {
         min_length,
         max_length,
@@ -254,7 +266,7 @@ fn map_rules(rules: &MapRules) -> (TokenStream, TokenStream) {
 
 fn integer_rules(kind: IntegerKind, rules: &NumberRules<i128>) -> TokenStream {
     let (low, high) = kind.range();
-    // What the type keeps anyway is no rule of its own, and has no literal.
+    // A bound beyond the type's range is always satisfied and cannot be written as a literal.
     let within = |bound: &(i128, bool)| (low..=high).contains(&bound.0);
     let rules = NumberRules {
         minimum: rules.minimum.filter(within),
@@ -292,7 +304,7 @@ fn number_rules<T: Copy>(rules: &NumberRules<T>, literal: impl Fn(T) -> TokenStr
     with_none(quote! { NumberRules }, &stated)
 }
 
-/// The rules that are stated; what is not is as in `NONE`.
+/// The rules that are present; all others are taken from `NONE`.
 fn with_none(rules: TokenStream, stated: &[Option<TokenStream>]) -> TokenStream {
     let fields: Vec<_> = stated.iter().flatten().collect();
     match fields.is_empty() {
@@ -310,7 +322,7 @@ fn count(name: &str, value: Option<usize>) -> Option<TokenStream> {
     stated(name, value.map(|value| quote! { Some(#value) }))
 }
 
-/// A pattern's static, and the rule that refers to it.
+/// A static with the compiled pattern, and the rule that refers to it.
 fn pattern(name: &str, pattern: Option<&Pattern>) -> (TokenStream, Option<TokenStream>) {
     match pattern {
         None => (quote! {}, None),

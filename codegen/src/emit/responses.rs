@@ -1,11 +1,12 @@
-//! The success responses of each operation: an enumeration with a variant per declared status.
+//! The success responses of each operation: an enum with a variant per status.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use serde_json::{Map, json};
 
-use super::{derived, docs, status};
+use super::tokens::docs;
 use crate::model::{Api, Operation, ResponseContent, Success};
+use crate::naming::derived;
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let all = api.operations.iter().map(response);
@@ -42,12 +43,12 @@ fn variant(success: &Success) -> Ident {
 
 fn response(operation: &Operation) -> TokenStream {
     let name = derived(&operation.name, "Response");
-    let about = docs(&format!("What `{}` answers on success.", operation.id));
+    let about = docs(&format!("The success responses of `{}`.", operation.id));
     let variants = operation.successes.iter().map(|success| {
         let variant = variant(success);
         let about = docs(&match success.status {
             Some(status) => format!("{status}: {}", success.description),
-            None => format!("A response that the handler builds as a whole. {}", success.description),
+            None => format!("A complete response, which the handler builds. {}", success.description),
         });
         let body = body_type(success);
         if success.handlers().is_empty() {
@@ -107,7 +108,7 @@ fn response(operation: &Operation) -> TokenStream {
     }
 }
 
-/// The metadata with the headers that the document declares.
+/// The metadata, extended by the headers that the document declares.
 fn with_headers(metadata: TokenStream, success: &Success) -> TokenStream {
     if success.headers.is_empty() {
         return metadata;
@@ -123,7 +124,7 @@ fn with_headers(metadata: TokenStream, success: &Success) -> TokenStream {
     let required = success.headers.iter().filter(|header| header.required);
     let required: Vec<&String> = required.map(|header| &header.name).collect();
     let schema = json!({ "type": "object", "properties": properties, "required": required }).to_string();
-    // The document's types have no underscore in their names.
+    // Type names of the document contain no underscores.
     quote! {
         enum Headers_ {}
 
@@ -175,7 +176,7 @@ fn result(success: &Success) -> TokenStream {
         }
         ResponseContent::Upgraded | ResponseContent::Whole => quote! { #variant(body) => body.to_result() },
         ResponseContent::Bytes(media_type) => {
-            // A range of types is none that an answer can have.
+            // A response cannot have a media type range as its content type.
             let media_type = if media_type.contains('*') {
                 "application/octet-stream"
             } else {
@@ -185,4 +186,18 @@ fn result(success: &Success) -> TokenStream {
         }
         ResponseContent::Empty => quote! { #pattern => response::bytes(#status, None, Body::empty(), #headers) },
     }
+}
+
+/// The expression for a status: a constant of `StatusCode`, or a call of its constructor.
+fn status(code: u16) -> TokenStream {
+    let name = match code {
+        200 => "OK",
+        201 => "CREATED",
+        202 => "ACCEPTED",
+        204 => "NO_CONTENT",
+        206 => "PARTIAL_CONTENT",
+        _ => return quote! { http::StatusCode::from_u16(#code).unwrap_or(http::StatusCode::OK) },
+    };
+    let name = quote::format_ident!("{name}");
+    quote! { http::StatusCode::#name }
 }

@@ -1,4 +1,4 @@
-//! The types of the document, and the parameters of its operations.
+//! The types of the document, and of the parameters of its operations.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,11 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use serde_json::{Map, Value, json};
 
-use super::{derived, docs, enumerations, fields, imports, members, readers, unions};
+use super::tokens::{docs, imports};
+use super::{enumerations, fields, members, readers, unions};
+use crate::model::plausible;
 use crate::model::{Api, BodyContent, Field, Form, Operation, Others, Shape, Struct, Type, TypeDefinition};
-use crate::read::plausible;
+use crate::naming::derived;
 
 pub(super) fn tokens(api: &Api) -> TokenStream {
     let definitions = needed(api).into_iter().map(|it| definition(it, api));
@@ -45,7 +47,8 @@ pub(super) fn tokens(api: &Api) -> TokenStream {
     quote! { #imports #code }
 }
 
-/// The types that travel, and those that only their schemas refer to (a part of an `allOf` is no member's type).
+/// The types that requests or responses contain, and those that only their schemas refer to, such as the parts of an
+/// `allOf`.
 fn needed(api: &Api) -> Vec<&TypeDefinition> {
     let mut idents: BTreeSet<Ident> = BTreeSet::new();
     loop {
@@ -81,7 +84,7 @@ fn definition(definition: &TypeDefinition, api: &Api) -> TokenStream {
     quote! { #about #body #schema }
 }
 
-/// The derives of a type, by the directions it travels in.
+/// The derives of a type, which depend on the directions in which it is sent.
 fn directions(definition: &TypeDefinition) -> TokenStream {
     let deserialize = definition.in_requests.then(|| quote! { Deserialize, });
     let serialize = definition.in_responses.then(|| quote! { Serialize, });
@@ -114,7 +117,7 @@ fn structure(definition: &TypeDefinition, object: &Struct, api: &Api) -> TokenSt
     }
 }
 
-/// What a member's `x-plausible-range` says, as a constant of the struct.
+/// The `x-plausible-range` of a member, as a constant of the struct.
 fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
     let ranges = plausible::ranges(&field.schema);
     if ranges.is_empty() {
@@ -122,7 +125,7 @@ fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
     }
     let plain = field.ident.to_string().trim_start_matches("r#").to_uppercase();
     let name = quote::format_ident!("{plain}_PLAUSIBLE_RANGES");
-    let about = format!(" Which values of `{}` can be, by their names.", field.name);
+    let about = format!(" The plausible ranges of `{}`, by name.", field.name);
     let rows = ranges.iter().map(|(name, minimum, maximum)| {
         let (minimum, maximum) = (fields::decimal(*minimum), fields::decimal(*maximum));
         quote! { PlausibleRange { name: #name, minimum: #minimum, maximum: #maximum } }
@@ -135,7 +138,7 @@ fn plausible_ranges(owner: &Ident, field: &Field) -> Option<TokenStream> {
     })
 }
 
-/// A value of another type under a name of its own: its rules are checked when it is read.
+/// A newtype, whose rules are checked when it is read.
 fn newtype(definition: &TypeDefinition, ty: &Type) -> TokenStream {
     let ident = &definition.ident;
     let attribute = definition
@@ -185,13 +188,13 @@ fn json_schema(definition: &TypeDefinition) -> TokenStream {
     if !definition.inline {
         return schema_tokens(ident, name, schema, &definition.refers_to, false);
     }
-    // Dropshot titles a schema without a name with what the type calls itself.
+    // For an unnamed schema, Dropshot uses the type's own name as the title.
     let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
     let schema = nullable_reference(schema);
     schema_tokens(ident, title, &schema, &definition.refers_to, true)
 }
 
-/// As schemars says that a reference may be null: Dropshot gives what it writes for this no title.
+/// A nullable reference as schemars writes it. Dropshot adds no title to this form.
 fn nullable_reference(schema: &Value) -> Value {
     let reference = schema.pointer("/allOf/0/$ref").unwrap_or(&Value::Null);
     match *schema == json!({ "nullable": true, "allOf": [{ "$ref": reference }] }) {
@@ -200,7 +203,8 @@ fn nullable_reference(schema: &Value) -> Value {
     }
 }
 
-/// A type's schema is the document's own, and the schemas it refers to come with it. An inline one stays inline.
+/// The implementation of `JsonSchema`, which returns the document's schema and registers those that it refers to.
+/// Inline schemas stay inline.
 fn schema_tokens(ident: &Ident, name: &str, schema: &Value, refers_to: &[Ident], inline: bool) -> TokenStream {
     let json = schema.to_string();
     let generator = if refers_to.is_empty() {
@@ -271,10 +275,10 @@ fn parameters(operation: &Operation, api: &Api) -> TokenStream {
     quote! { #(#all)* #form }
 }
 
-/// A form is read as parameters are, and has its schema in the document.
+/// A form, which is read like parameters and described by the document's schema.
 fn form(operation: &Operation, form: &Form, api: &Api) -> TokenStream {
     let ident = derived(&operation.name, "Form");
-    let about = docs(&format!("The form that `{}` takes.", operation.id));
+    let about = docs(&format!("The form of `{}`.", operation.id));
     let (members, readers) = members::parameters(&ident, &form.fields, api);
     let refuse = form.closed.then(|| quote! { #[serde(deny_unknown_fields)] });
     let schema = schema_tokens(&ident, &form.name, &form.schema, &form.refers_to, form.inline);
@@ -306,7 +310,7 @@ fn parameters_schema(parameters: &[Field], is_header: bool, api: &Api, paginatio
     for parameter in parameters {
         let mut schema = parameter.schema.clone();
         if !is_header && api.is_list(&parameter.ty) {
-            // Dropshot takes only scalars in path and query: in its document, a list is the text that it is written in.
+            // Dropshot accepts only scalars in path and query, so its document describes a list as a string.
             schema = json!({ "type": "string" });
         }
         if schema.get("$ref").is_some() {
@@ -322,7 +326,7 @@ fn parameters_schema(parameters: &[Field], is_header: bool, api: &Api, paginatio
     }
     let mut schema = json!({ "type": "object", "properties": properties, "required": required });
     if let Some(pagination) = pagination {
-        // By which Dropshot knows the parameters of a list that comes in pages.
+        // By this extension Dropshot recognizes the parameters of a paginated list.
         schema["x-dropshot-pagination-param"] = pagination.clone();
     }
     schema

@@ -1,11 +1,12 @@
-//! Unions: an enumeration of alternatives, told apart by a member, a name, or what they are; and values that fit several
-//! at once, which are kept whole.
+//! Unions, which are distinguished by a member, a name or their values; and values that match several alternatives and
+//! are kept as JSON.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 
-use super::{docs, fields, members, readers};
+use super::tokens::docs;
+use super::{fields, members, readers};
 use crate::model::{Alternative, JoinedPart, Tagging, Type, TypeDefinition, Union};
 
 pub(super) fn tokens(definition: &TypeDefinition, union: &Union) -> TokenStream {
@@ -66,7 +67,7 @@ fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
         }
         Tagging::Name => quote! { unions::named(deserializer) },
         Tagging::Value { exclusive } => {
-            let names = union.alternatives.iter().map(name);
+            let names = union.alternatives.iter().map(Alternative::name);
             let tried = union.alternatives.iter().map(|alternative| {
                 let read = content(ident, alternative, &mut helpers);
                 quote! { value.read()#read }
@@ -97,13 +98,13 @@ fn read(definition: &TypeDefinition, union: &Union) -> TokenStream {
     }
 }
 
-/// A value that is kept whole: what it is as each alternative that it fits is read from it.
+/// A value that is kept as JSON. Each alternative that it matches can be read from it.
 pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative]) -> TokenStream {
     let ident = &definition.ident;
     let mut helpers = Vec::new();
     let (mut checks, mut views) = (Vec::new(), Vec::new());
     for alternative in alternatives {
-        let (variant, name) = (alternative.ident.unraw(), name(alternative));
+        let (variant, name) = (alternative.ident.unraw(), alternative.name());
         let ty = alternative.content.as_ref().unwrap_or(&Type::Any);
         let content = fields::rust_type(ty);
         let helper = readers::helper(ty, &format!("Read_{variant}_"), &mut helpers);
@@ -115,12 +116,10 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
         checks.push(quote! { (#name, |kept| kept.read::<#helper>().map(drop)) });
         let snake = heck::ToSnakeCase::to_snake_case(variant.to_string().as_str());
         let (view, make) = (format_ident!("as_{snake}"), format_ident!("from_{snake}"));
-        let about = docs(&format!("The value as `{name}`, if it is one."));
+        let about = docs(&format!("The value as `{name}`, if it matches."));
         views.push(quote! { #about pub fn #view(&self) -> Option<#content> { #read } });
         if definition.in_responses {
-            let about = docs(&format!(
-                "The value that `{name}` is written as.\n\n# Errors\nThose of writing it."
-            ));
+            let about = docs(&format!("Serializes a `{name}`.\n\n# Errors\nIf serialization fails."));
             views.push(quote! {
                 #about
                 pub fn #make(value: &#content) -> Result<Self, serde_json::Error> {
@@ -153,7 +152,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
         pub struct #ident(codegen_runtime::Kept);
 
         impl #ident {
-            /// The value as it came.
+            /// The value as received.
             pub fn kept(&self) -> &codegen_runtime::Kept {
                 &self.0
             }
@@ -163,7 +162,7 @@ pub(super) fn checked(definition: &TypeDefinition, alternatives: &[Alternative])
     }
 }
 
-/// An object whose members are those of several types.
+/// An object with the members of several types.
 pub(super) fn joined(definition: &TypeDefinition, parts: &[JoinedPart]) -> TokenStream {
     let ident = &definition.ident;
     let names: Vec<_> = parts.iter().map(|part| &part.ident).collect();
@@ -197,18 +196,18 @@ pub(super) fn joined(definition: &TypeDefinition, parts: &[JoinedPart]) -> Token
     quote! {
         #[derive(Clone, Debug, PartialEq)]
         pub struct #ident {
-            #(#[doc = " Its members of this type."] pub #names: #types),*
+            #(#[doc = " The members of this type."] pub #names: #types),*
         }
         #read
         #write
     }
 }
 
-/// What makes the variant of what was read.
+/// The code that converts the value to the variant.
 fn content(ident: &Ident, alternative: &Alternative, helpers: &mut Vec<TokenStream>) -> TokenStream {
     let variant = &alternative.ident;
     let ty = alternative.content.as_ref().unwrap_or(&Type::Null);
-    // With the underscore at the end, the helper for the items of `A` is not that of an alternative `AItem`.
+    // The trailing underscore distinguishes the helper for items of `A` from that of an alternative `AItem`.
     match readers::helper(ty, &format!("Read_{}_", variant.unraw()), helpers) {
         Some(helper) => quote! { .map(|value: #helper| #ident::#variant(value.0)) },
         None => quote! { .map(#ident::#variant) },
@@ -219,7 +218,7 @@ fn by_name(ident: &Ident, union: &Union, helpers: &mut Vec<TokenStream>) -> Toke
     let (mut texts, mut text_arms) = (Vec::new(), Vec::new());
     let (mut names, mut name_arms) = (Vec::new(), Vec::new());
     for alternative in &union.alternatives {
-        let (name, variant) = (name(alternative), &alternative.ident);
+        let (name, variant) = (alternative.name(), &alternative.ident);
         if alternative.content.is_none() {
             text_arms.push(quote! { #name => Some(#ident::#variant) });
             texts.push(name);
@@ -255,7 +254,7 @@ fn by_name(ident: &Ident, union: &Union, helpers: &mut Vec<TokenStream>) -> Toke
 }
 
 fn write(ident: &Ident, union: &Union, index: u32, alternative: &Alternative) -> TokenStream {
-    let (variant, name) = (&alternative.ident, name(alternative));
+    let (variant, name) = (&alternative.ident, alternative.name());
     match (&union.tagging, &alternative.tag_field, &alternative.content) {
         (Tagging::Member(tag), Some(field), _) => {
             let values = &alternative.values;
@@ -277,27 +276,9 @@ fn write(ident: &Ident, union: &Union, index: u32, alternative: &Alternative) ->
     }
 }
 
-/// The code that reads a parameter as one of the alternatives, each by what `read` gives for its type.
-pub(super) fn parameter(ident: &Ident, union: &Union, name: &str, read: impl Fn(&Type) -> TokenStream) -> TokenStream {
-    let names = union.alternatives.iter().map(self::name);
-    let tried = union.alternatives.iter().map(|alternative| {
-        let variant = &alternative.ident;
-        let read = alternative.content.as_ref().map(&read);
-        quote! { unions::read_text(text, #name, |deserializer| #read).map(#ident::#variant) }
-    });
-    quote! {
-        param::tried(deserializer, #name, |text| unions::only([#(#names),*], [#(#tried),*]))
-    }
-}
-
 fn choose(exclusive: bool) -> TokenStream {
     match exclusive {
         true => quote! { only },
         false => quote! { first },
     }
-}
-
-/// What an alternative is called on the wire or in messages.
-fn name(alternative: &Alternative) -> &str {
-    alternative.values.first().map_or("", String::as_str)
 }

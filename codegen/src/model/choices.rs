@@ -1,34 +1,34 @@
-//! Types whose values are chosen among several: enumerations and unions.
+//! Types with a choice of values: enumerations and unions.
 
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::{IntegerKind, Type};
+use super::values::{IntegerKind, Type};
 
 /// A closed set of values.
 #[derive(Debug)]
 pub struct Enumeration {
-    /// What its values are.
+    /// The type of the values.
     pub kind: EnumerationKind,
-    /// Its values.
+    /// The values.
     pub variants: Vec<Variant>,
 }
 
-/// What the values of an enumeration are.
+/// The type of an enumeration's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnumerationKind {
-    /// Texts.
+    /// Strings.
     Text,
-    /// Whole numbers.
+    /// Integers.
     Integer(IntegerKind),
     /// Floating-point numbers.
     Number,
-    /// `true` or `false`, one of the two.
+    /// A single boolean.
     Boolean,
 }
 
 impl EnumerationKind {
-    /// The text by which a variant has this value; `None` if it is of another kind.
+    /// The text that identifies the variant of a value; `None` if the value has another type.
     pub fn text(self, value: &Value) -> Option<String> {
         match (self, value) {
             (EnumerationKind::Text, Value::String(text)) => Some(text.clone()),
@@ -43,33 +43,34 @@ impl EnumerationKind {
 /// A value of an enumeration.
 #[derive(Debug)]
 pub struct Variant {
-    /// The value on the wire; of a number or boolean, its text.
+    /// The value on the wire, or the text of a number or boolean.
     pub value: String,
     /// The Rust name.
     pub ident: Ident,
-    /// What the document says of it.
+    /// The description.
     pub docs: String,
 }
 
-/// One of several alternatives.
+/// A union of several alternatives.
 #[derive(Debug)]
 pub struct Union {
-    /// How they are told apart.
+    /// How the alternatives are distinguished.
     pub tagging: Tagging,
     /// The alternatives.
     pub alternatives: Vec<Alternative>,
 }
 
-/// How the alternatives of a union are told apart.
+/// How the alternatives of a union are distinguished.
 #[derive(Debug, PartialEq)]
 pub enum Tagging {
-    /// By the text in this member (a discriminator; serde's internal and adjacent tagging).
+    /// By the string in this member (a discriminator; serde's internal and adjacent tagging).
     Member(String),
-    /// By the name of the only member, or by a text (serde's external tagging).
+    /// By the name of the only member, or by a string (serde's external tagging).
     Name,
-    /// By what the value itself is: each alternative is tried (serde's `untagged`).
+    /// By trying each alternative (serde's `untagged`).
     Value {
-        /// Whether a value must fit exactly one (`oneOf`), not at least one (`anyOf`), of which the first counts.
+        /// Whether a value must match exactly one alternative (`oneOf`) rather than at least one (`anyOf`), of which
+        /// the first is taken.
         exclusive: bool,
     },
 }
@@ -79,12 +80,19 @@ pub enum Tagging {
 pub struct Alternative {
     /// The Rust name of the variant.
     pub ident: Ident,
-    /// What the document says of it.
+    /// The description.
     pub docs: String,
-    /// What it holds; nothing where its name says all.
+    /// The type of its content; `None` if the alternative is only a name.
     pub content: Option<Type>,
-    /// The Rust name of the member that tells it apart.
+    /// The Rust name of the member that identifies the alternative.
     pub tag_field: Option<Ident>,
-    /// The values of that member, or the name, that stand for this alternative; what it is called in messages.
+    /// The values of that member, or the names, that identify this alternative. Messages use the first.
     pub values: Vec<String>,
+}
+
+impl Alternative {
+    /// The name on the wire or in messages.
+    pub fn name(&self) -> &str {
+        self.values.first().map_or("", String::as_str)
+    }
 }

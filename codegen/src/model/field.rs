@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::Type;
+use super::values::Type;
 
 /// A member of an object, or a parameter.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Field {
     pub docs: String,
     /// The type, without optionality.
     pub ty: Type,
-    /// Listed in `required`.
+    /// Whether it is listed in `required`.
     pub required: bool,
     /// `nullable`
     pub nullable: bool,
@@ -24,33 +24,33 @@ pub struct Field {
     pub default: Option<Value>,
     /// `deprecated`
     pub deprecated: bool,
-    /// How a list is written, where it is a parameter.
+    /// How a parameter encodes a list.
     pub list: Option<ListStyle>,
     /// `readOnly` or `writeOnly`
     pub one_way: Option<OneWay>,
-    /// Whether its type also travels the way that the member does not go.
+    /// Whether its type is also used in the direction in which the member is not.
     pub two_way_type: bool,
     /// The member's schema, as in the document.
     pub schema: Value,
-    /// The place, for refusals.
+    /// The JSON pointer, for errors.
     pub pointer: String,
 }
 
-/// How a parameter writes a list.
+/// How a parameter encodes a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListStyle {
-    /// The name occurs once for each item (`style: form` with `explode`, a query's own way).
+    /// One occurrence of the name per item (`style: form` with `explode`, the default for queries).
     Repeated,
-    /// The items stand in one text, this between them.
+    /// One string with this separator between the items.
     Separated(char),
 }
 
-/// Which way a member goes.
+/// The only direction in which a member is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OneWay {
-    /// `readOnly`: in responses.
+    /// In responses (`readOnly`).
     Responses,
-    /// `writeOnly`: in requests.
+    /// In requests (`writeOnly`).
     Requests,
 }
 
@@ -61,7 +61,7 @@ impl Field {
         self.nullable || is_absent || (!self.required && self.default.is_none())
     }
 
-    /// Whether requests may leave the member out.
+    /// Whether requests may omit the member.
     pub fn is_optional_in_requests(&self) -> bool {
         !self.required || self.one_way == Some(OneWay::Responses)
     }

@@ -1,17 +1,20 @@
-//! The document as the emitters see it: names settled, references resolved, everything in it can be generated.
+//! The document as the emitters see it: names are final, references are resolved, and everything in it is supported.
 
 mod choices;
 mod field;
 mod operation;
+pub mod plausible;
 mod security;
 mod types;
 mod values;
 
 pub use choices::{Alternative, Enumeration, EnumerationKind, Tagging, Union, Variant};
 pub use field::{Field, ListStyle, OneWay};
-pub use operation::{BodyContent, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success, Versions};
+pub use operation::{
+    BodyContent, ErrorCode, Form, Operation, RequestBody, ResponseContent, ResponseHeader, Success, Versions,
+};
 pub use security::{Requirement, SecurityKind, SecurityScheme};
-pub use types::{JoinedPart, Others, Shape, Struct, TypeDefinition};
+pub use types::{JoinedPart, Others, Shape, Struct, TypeDefinition, close_over};
 pub use values::{IntegerKind, MapRules, StringRules, Type};
 
 use proc_macro2::Ident;
@@ -23,40 +26,27 @@ pub struct Api {
     pub title: String,
     /// `info.version`
     pub version: String,
-    /// Tags, in the document's order.
+    /// Tags, in document order.
     pub tags: Vec<Tag>,
-    /// Operations, in the document's order.
+    /// Operations, in document order.
     pub operations: Vec<Operation>,
-    /// The component schemas that become types, in the document's order.
+    /// The component schemas that become types, in document order.
     pub types: Vec<TypeDefinition>,
-    /// Error codes (`x-error-codes`), each with its status, in order of first use.
+    /// Error codes (`x-error-codes`) with their statuses, in order of first use.
     pub error_codes: Vec<ErrorCode>,
-    /// The ways to say who calls.
+    /// The ways to authenticate.
     pub security_schemes: Vec<SecurityScheme>,
 }
 
 /// A tag.
 #[derive(Debug)]
 pub struct Tag {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// `description`
     pub description: String,
-    /// `externalDocs`: the description, and the address.
+    /// `externalDocs`: the description and the URL.
     pub external_docs: Option<(Option<String>, String)>,
-}
-
-/// A code that errors carry, and the status it comes with.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ErrorCode {
-    /// The code as sent.
-    pub code: String,
-    /// The Rust name of its variant.
-    pub ident: Ident,
-    /// The HTTP status.
-    pub status: u16,
-    /// The place of its first use, for refusals.
-    pub pointer: String,
 }
 
 impl Api {
@@ -72,14 +62,14 @@ impl Api {
         }
     }
 
-    /// Whether one of the parameters is a list whose items each have its name.
+    /// Whether one of the parameters is a list that repeats its name for each item.
     pub fn has_repeated(&self, fields: &[Field]) -> bool {
         let repeated = |field: &&Field| field.list == Some(ListStyle::Repeated);
         fields.iter().filter(repeated).any(|field| self.is_list(&field.ty))
     }
 
-    /// The type of an operation's error bodies, where the document has several: an operation's errors then are of their
-    /// own kind, `codegen_runtime::Failure`. With one for all, `ApiError` is it.
+    /// The type of an operation's error bodies if the document has several: the operation's errors are then
+    /// `codegen_runtime::Failure`. If all operations share one type, `ApiError` has it.
     pub fn failure<'a>(&self, operation: &'a Operation) -> Option<&'a Ident> {
         let mut all = self
             .operations

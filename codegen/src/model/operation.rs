@@ -1,28 +1,30 @@
-//! Operations: what they take, and what they answer.
+//! Operations with their requests and responses.
 
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::{ErrorCode, Field, Requirement};
+use super::field::Field;
+use super::security::Requirement;
 
 /// One operation.
 #[derive(Debug)]
 pub struct Operation {
-    /// `operationId`; without one, a name made of method and path.
+    /// The `operationId`, or a name derived from method and path.
     pub id: String,
-    /// What the names of its types and its function are made of: the id, unless another version has an operation of it.
+    /// The base of the names of its types and its function. It differs from `id` if another version has a different
+    /// operation with that id.
     pub name: String,
-    /// The versions that have it, where there are several documents.
+    /// The versions that have it, if there are several documents.
     pub versions: Versions,
-    /// Whether the document has no `operationId`.
+    /// Whether the document declares no `operationId`.
     pub is_unnamed: bool,
-    /// The Rust name of everything that belongs to the operation: its name in snake_case.
+    /// The Rust name of everything that belongs to the operation: `name` in snake case.
     pub ident: Ident,
     /// GET, PUT, POST, DELETE, PATCH, HEAD or OPTIONS.
     pub method: String,
     /// The path template.
     pub path: String,
-    /// The first tag, which names the endpoint's module; `None` puts it into the root.
+    /// The first tag, which is the name of the endpoint's module; `None` for the root module.
     pub tag: Option<Ident>,
     /// All tags.
     pub tags: Vec<String>,
@@ -42,67 +44,68 @@ pub struct Operation {
     pub websocket: bool,
     /// `x-dropshot-pagination`
     pub pagination: Option<Value>,
-    /// Success responses, in the document's order; never empty.
+    /// Success responses, in document order; never empty.
     pub successes: Vec<Success>,
-    /// Error statuses with their codes; `4XX` and `5XX` are not among them.
+    /// Error statuses with their codes, without `4XX` and `5XX`.
     pub errors: Vec<(u16, Vec<ErrorCode>)>,
-    /// The type of its error bodies: where they differ, a union of theirs.
+    /// The type of its error bodies; a union if they differ.
     pub error_type: Option<Ident>,
-    /// `security`: one of these lists of schemes lets a caller in; without any, nobody is asked.
+    /// `security`: a caller must satisfy one of these lists of requirements. If there are none, callers need not
+    /// authenticate.
     pub security: Vec<Vec<Requirement>>,
-    /// `x-` members with text values, handed on to the server as they are.
+    /// `x-` members with string values, which are passed on to the server.
     pub extensions: Vec<(String, String)>,
-    /// The place of the operation, for refusals.
+    /// The JSON pointer of the operation, for errors.
     pub pointer: String,
 }
 
-/// Versions of an API, `1.2.3`: from one on, and before another.
+/// A range of API versions such as `1.2.3`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// The first; `None` for the first that there is.
+    /// The first version; `None` for the oldest.
     pub from: Option<String>,
-    /// The first that is none of them; `None` where there is none.
+    /// The first version after the range; `None` if there is none.
     pub until: Option<String>,
 }
 
 /// A request body.
 #[derive(Debug)]
 pub struct RequestBody {
-    /// What it holds.
+    /// The content.
     pub content: BodyContent,
-    /// `x-raw-body`: the handler is also given the exact bytes.
+    /// `x-raw-body`: the handler also receives the exact bytes.
     pub raw: bool,
-    /// `x-further-faults`: of a body that is refused, the operation's file says what else is wrong with it.
+    /// `x-further-faults`: if the body is refused, a function of the operation reports further errors in it.
     pub further_faults: bool,
-    /// Whether a request may go without it.
+    /// Whether a request may omit the body.
     pub optional: bool,
 }
 
-/// What a request body holds.
+/// The content of a request body.
 #[derive(Debug)]
 pub enum BodyContent {
     /// JSON of a named type.
     Json(Ident),
     /// A form (`application/x-www-form-urlencoded`).
     Form(Form),
-    /// Bytes as they are.
+    /// Raw bytes.
     Bytes,
     /// Parts (`multipart/form-data`), which the handler reads.
     Multipart,
 }
 
-/// A form, whose members arrive as parameters do.
+/// A form, whose members are read like parameters.
 #[derive(Debug)]
 pub struct Form {
     /// The members.
     pub fields: Vec<Field>,
-    /// Whether members that it does not name are refused.
+    /// Whether unknown members are refused.
     pub closed: bool,
     /// The name of its schema.
     pub name: String,
-    /// Whether the schema stands in the operation itself.
+    /// Whether the schema is declared inline in the operation.
     pub inline: bool,
-    /// The schema, as embedded.
+    /// The schema, for embedding in generated code.
     pub schema: Value,
     /// The types that the schema refers to.
     pub refers_to: Vec<Ident>,
@@ -111,18 +114,18 @@ pub struct Form {
 /// A success response.
 #[derive(Debug)]
 pub struct Success {
-    /// The HTTP status; `None` where the handler says it (`default`).
+    /// The HTTP status; `None` if the handler chooses it (`default`).
     pub status: Option<u16>,
     /// `description`
     pub description: String,
-    /// What it holds.
+    /// The content.
     pub content: ResponseContent,
-    /// Its headers.
+    /// The headers.
     pub headers: Vec<ResponseHeader>,
 }
 
 impl Success {
-    /// The headers that the handler supplies.
+    /// The headers that the handler sets.
     pub fn handlers(&self) -> Vec<&ResponseHeader> {
         self.headers.iter().filter(|header| !header.is_supplied).collect()
     }
@@ -139,23 +142,36 @@ pub struct ResponseHeader {
     pub docs: String,
     /// `required`
     pub required: bool,
-    /// The schema, as embedded.
+    /// The schema, for embedding in generated code.
     pub schema: Value,
-    /// Whether something before the handler sets it (`x-supplied-by`): the handler has no part in it.
+    /// Whether another layer sets the header (`x-supplied-by`), so that the handler does not.
     pub is_supplied: bool,
 }
 
-/// What a success response holds.
+/// The content of a success response.
 #[derive(Debug)]
 pub enum ResponseContent {
     /// Nothing.
     Empty,
-    /// JSON of a named type, under this media type.
+    /// JSON of a named type, with this media type.
     Json(Ident, String),
-    /// Bytes of this media type.
+    /// Bytes with this media type.
     Bytes(String),
     /// A websocket.
     Upgraded,
-    /// The whole response is the handler's.
+    /// A complete response, which the handler builds.
     Whole,
+}
+
+/// An error code and its status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorCode {
+    /// The code on the wire.
+    pub code: String,
+    /// The Rust name of its variant.
+    pub ident: Ident,
+    /// The HTTP status.
+    pub status: u16,
+    /// The JSON pointer of its first use, for errors.
+    pub pointer: String,
 }

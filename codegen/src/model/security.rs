@@ -1,15 +1,15 @@
-//! Who may call, as the document says it.
+//! Authentication, as declared by the document.
 
-/// A way to say who calls.
+/// A way to authenticate.
 #[derive(Debug)]
 pub struct SecurityScheme {
-    /// The name by which operations ask for it.
+    /// The name that operations refer to.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SecurityKind,
 }
 
-/// What a security scheme is.
+/// The kind of a security scheme.
 #[derive(Debug)]
 pub enum SecurityKind {
     /// A secret in a header, the query or a cookie.
@@ -19,27 +19,27 @@ pub enum SecurityKind {
         /// The header's or parameter's name.
         name: String,
     },
-    /// The header `Authorization`.
+    /// An `Authorization` header.
     Http {
-        /// `basic`, `bearer` or another one.
+        /// `basic`, `bearer` or another scheme.
         scheme: String,
     },
     /// OAuth 2.
     OAuth2,
     /// OpenID Connect.
     OpenIdConnect {
-        /// Where it is described.
+        /// The discovery URL.
         url: String,
     },
-    /// The client's certificate.
+    /// A client certificate.
     MutualTls,
 }
 
-/// A scheme that a caller must meet.
+/// A scheme that a caller must satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     /// The scheme's name.
     pub scheme: String,
-    /// What it must allow.
+    /// The scopes that the caller must have.
     pub scopes: Vec<String>,
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use super::{Alternative, Enumeration, Field, Type, Union};
+use super::choices::{Alternative, Enumeration, Union};
+use super::field::Field;
+use super::values::Type;
 
 /// A named type.
 #[derive(Debug)]
@@ -16,24 +18,24 @@ pub struct TypeDefinition {
     pub ident: Ident,
     /// `description`
     pub docs: String,
-    /// What it is made of.
+    /// The structure.
     pub shape: Shape,
-    /// The schema as embedded: JSON Schema in schemars' dialect.
+    /// The schema for embedding in generated code, in schemars' dialect of JSON Schema.
     pub schema: Value,
-    /// The types its schema refers to.
+    /// The types that the schema refers to.
     pub refers_to: Vec<Ident>,
-    /// Whether values of it arrive in requests.
+    /// Whether requests contain values of this type.
     pub in_requests: bool,
-    /// Whether values of it leave in responses.
+    /// Whether responses contain values of this type.
     pub in_responses: bool,
-    /// Whether it stands inside another schema and got its name from there.
+    /// Whether the schema is declared inline in another schema, from which its name is derived.
     pub inline: bool,
-    /// The place, for refusals.
+    /// The JSON pointer, for errors.
     pub pointer: String,
 }
 
 impl TypeDefinition {
-    /// The types that its members, alternatives or value have.
+    /// The types of its members or alternatives, or of the wrapped value.
     pub fn types(&self) -> Box<dyn Iterator<Item = &Type> + '_> {
         match &self.shape {
             Shape::Struct(object) => {
@@ -51,63 +53,79 @@ impl TypeDefinition {
         }
     }
 
-    /// Adds the named types that it is made of.
+    /// Collects the named types that it uses.
     pub fn mentioned(&self, found: &mut BTreeSet<Ident>) {
         self.types().for_each(|ty| ty.mentioned(found));
     }
 
-    /// The named types that a value of this one holds in itself, not behind a box, an array or a map.
+    /// The named types whose values are stored inline in a value of this type, not behind a box, an array or a map.
     pub fn held(&self) -> impl Iterator<Item = &Ident> {
-        // A checked value is kept as JSON.
+        // A checked value is stored as JSON.
         let is_held = !matches!(self.shape, Shape::Checked(_));
         self.types().filter(move |_| is_held).filter_map(Type::held)
     }
 }
 
-/// What a named type is made of.
+/// The structure of a named type.
 #[derive(Debug)]
 pub enum Shape {
-    /// An object with named members.
+    /// An object with declared members.
     Struct(Struct),
-    /// A closed set of texts, numbers or booleans.
+    /// An enumeration of strings, numbers or booleans.
     Enum(Enumeration),
-    /// One of several alternatives.
+    /// A union of several alternatives.
     Union(Union),
-    /// A value that fits at least one of these, and is kept whole: what one of them does not name, another may.
+    /// A value that matches at least one of these and is kept as JSON, because one alternative may declare members that
+    /// another does not.
     Checked(Vec<Alternative>),
-    /// An object that has the members of each of these, which have no member in common.
+    /// An object with the members of all of these parts, which have no members in common.
     Joined(Vec<JoinedPart>),
-    /// A value of another type under a name of its own.
+    /// A wrapper around another type.
     Newtype(Type),
 }
 
-/// A part of an object, which is a type of its own.
+/// One of the types that make up an object.
 #[derive(Debug)]
 pub struct JoinedPart {
     /// The Rust name of its field.
     pub ident: Ident,
-    /// What it is.
+    /// The type.
     pub ty: Type,
-    /// The members of the object that are not its own.
+    /// The members of the object that belong to other parts.
     pub others: Vec<String>,
 }
 
-/// An object with named members.
+/// An object with declared members.
 #[derive(Debug)]
 pub struct Struct {
     /// The members.
     pub fields: Vec<Field>,
-    /// What becomes of members that are not named.
+    /// The handling of undeclared members.
     pub others: Others,
 }
 
-/// What becomes of members that an object does not name.
+/// The handling of undeclared members.
 #[derive(Debug)]
 pub enum Others {
-    /// They are passed over (no `additionalProperties`).
+    /// Ignored (no `additionalProperties`).
     Ignored,
-    /// They are refused (`additionalProperties: false`).
+    /// Refused (`additionalProperties: false`).
     Refused,
-    /// They are kept in a map, which is this field.
+    /// Kept in a map, which is this field.
     Kept(Box<Field>),
+}
+
+/// Adds the types that the types in `reached` use, transitively.
+pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
+    loop {
+        let before = reached.len();
+        for definition in types {
+            if reached.contains(&definition.ident) {
+                definition.mentioned(reached);
+            }
+        }
+        if reached.len() == before {
+            return;
+        }
+    }
 }

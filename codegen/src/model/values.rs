@@ -1,17 +1,17 @@
-//! The types of values.
+//! Types of values.
 
 use std::collections::BTreeSet;
 
 use codegen_runtime::{ArrayRules, NumberRules, Pattern};
 use proc_macro2::Ident;
 
-/// What a string must be like.
+/// The rules of a string.
 pub type StringRules = codegen_runtime::StringRules<Pattern>;
 
-/// What a map must be like.
+/// The rules of a map.
 pub type MapRules = codegen_runtime::MapRules<Pattern>;
 
-/// The Rust type of a whole number.
+/// The Rust type of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerKind {
     /// `format: int8`
@@ -37,7 +37,7 @@ pub enum IntegerKind {
 }
 
 impl IntegerKind {
-    /// The name in Rust.
+    /// The Rust name.
     pub fn name(self) -> &'static str {
         match self {
             IntegerKind::I8 => "i8",
@@ -53,7 +53,7 @@ impl IntegerKind {
         }
     }
 
-    /// The least and the greatest value.
+    /// The minimum and maximum value.
     pub fn range(self) -> (i128, i128) {
         match self {
             IntegerKind::I8 => (i8::MIN.into(), i8::MAX.into()),
@@ -65,7 +65,7 @@ impl IntegerKind {
             IntegerKind::U32 => (0, u32::MAX.into()),
             IntegerKind::U64 => (0, u64::MAX.into()),
             IntegerKind::I128 => (i128::MIN, i128::MAX),
-            // What a document states is a JSON number, far below.
+            // JSON numbers in documents are far below the actual maximum.
             IntegerKind::U128 => (0, i128::MAX),
         }
     }
@@ -74,16 +74,16 @@ impl IntegerKind {
 /// The type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
-    /// Text.
+    /// A string.
     String(StringRules),
-    /// A decimal amount in a string (`format: decimal`).
+    /// A decimal number in a string (`format: decimal`).
     Decimal {
         /// `x-decimal-places`
         places: u32,
     },
-    /// RFC 3339 (`format: date-time`).
+    /// A date and time in RFC 3339 (`format: date-time`).
     DateTime,
-    /// A calendar day (`format: date`).
+    /// A date (`format: date`).
     Date,
     /// Bytes in Base64 (`format: byte`).
     Bytes,
@@ -91,41 +91,41 @@ pub enum Type {
     Uuid,
     /// `true` or `false`
     Boolean,
-    /// `null` (`enum: [null]`)
+    /// `null` (`enum: [null]`).
     Null,
-    /// No value at all (`not: {}`).
+    /// A type without values (`not: {}`).
     Never,
-    /// A whole number.
+    /// An integer.
     Integer {
         /// The Rust type.
         kind: IntegerKind,
-        /// What it must be like.
+        /// The rules.
         rules: NumberRules<i128>,
     },
     /// A floating-point number.
     Number(NumberRules<f64>),
-    /// A number whose decimal text is kept (`type: number, format: decimal`).
+    /// A number whose decimal text is preserved (`type: number, format: decimal`).
     ExactNumber {
-        /// `x-max-significant-digits`, by default 28.
+        /// `x-max-significant-digits`; 28 by default.
         max_significant_digits: u32,
     },
-    /// A list.
+    /// An array.
     Array {
-        /// The type of its items.
+        /// The type of the items.
         items: Box<Type>,
-        /// What it must be like.
+        /// The rules.
         rules: ArrayRules,
     },
-    /// An object whose members' names are data.
+    /// An object with arbitrary member names.
     Map {
-        /// The type of its values.
+        /// The type of the values.
         values: Box<Type>,
-        /// What it must be like.
+        /// The rules.
         rules: MapRules,
     },
-    /// An item or a map's value that may be null.
+    /// An item or map value that may be null.
     Nullable(Box<Type>),
-    /// A value that would hold itself without end if it stood here itself.
+    /// A boxed value, for types that contain themselves.
     Boxed(Box<Type>),
     /// A named type.
     Named(Ident),
@@ -134,7 +134,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Adds the named types that it is made of.
+    /// Collects the named types that it uses.
     pub fn mentioned(&self, found: &mut BTreeSet<Ident>) {
         match self {
             Type::Named(ident) => {
@@ -148,7 +148,7 @@ impl Type {
         }
     }
 
-    /// The named type that a value of this one holds in itself.
+    /// The named type whose value is stored inline in a value of this type.
     pub fn held(&self) -> Option<&Ident> {
         match self {
             Type::Named(ident) => Some(ident),

@@ -1,4 +1,4 @@
-//! Types that hold themselves: a box where one would have no end.
+//! Boxes for types that contain themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 
 use crate::model::{Shape, Type, TypeDefinition};
 
-/// Boxes members and alternatives through which a type would hold itself. What remains is a circle of mere names.
+/// Boxes the members and alternatives through which a type contains itself. Cycles that consist only of names remain.
 pub fn place(types: &mut [TypeDefinition]) {
     let by_name: BTreeMap<Ident, usize> = types.iter().map(|it| it.ident.clone()).zip(0..).collect();
     for index in 0..types.len() {
@@ -37,7 +37,7 @@ fn nth(definition: &mut TypeDefinition, index: usize) -> Option<&mut Type> {
     }
 }
 
-/// Whether a value of the type `from` holds one of the type at `to`.
+/// Whether a value of type `from` contains a value of the type at index `to`.
 fn reaches(types: &[TypeDefinition], by_name: &BTreeMap<Ident, usize>, from: &Ident, to: usize) -> bool {
     let mut seen = BTreeSet::new();
     let mut next = vec![from];

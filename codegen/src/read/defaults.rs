@@ -1,13 +1,13 @@
-//! Defaults must be values of their type: what a client leaves out is answered as if it had sent them.
+//! Checks of defaults, which must be valid because an omitted member is treated as if the client had sent its default.
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::literals;
 use crate::model::{BodyContent, Operation, Shape, TypeDefinition};
 
 /// Checks every default.
 ///
 /// # Errors
-/// The first that is no value of its type.
+/// The first default that does not match its type.
 pub fn check(types: &[TypeDefinition], operations: &[Operation]) -> Result<(), Problem> {
     let members = types.iter().filter_map(|definition| match &definition.shape {
         Shape::Struct(object) => Some(&object.fields),

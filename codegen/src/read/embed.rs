@@ -1,13 +1,13 @@
-//! The document's own schemas, as generated types carry them.
+//! The document's schemas, as embedded in generated types.
 
 use proc_macro2::Ident;
 use serde_json::{Map, Value};
 
-use super::schema::named;
-use crate::Problem;
+use super::names::named;
+use crate::error::Problem;
 use crate::node::Node;
 
-/// The schema in the dialect of schemars 0.8 (JSON Schema draft 7): bounds that exclude themselves are numbers there.
+/// Converts a schema to the dialect of schemars 0.8 (JSON Schema draft 7), in which exclusive bounds are numbers.
 pub fn embedded(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -15,7 +15,7 @@ pub fn embedded(schema: &Value) -> Value {
             for (key, value) in members {
                 match key.as_str() {
                     "example" | "default" | "enum" => out.insert(key.clone(), value.clone()),
-                    // Its keys are the document's own words, even if they look like keywords.
+                    // These keys are member names, even if they look like keywords.
                     "properties" => out.insert(key.clone(), each(value)),
                     _ => out.insert(key.clone(), embedded(value)),
                 };
@@ -40,13 +40,13 @@ pub fn embedded(schema: &Value) -> Value {
     }
 }
 
-/// The schema with those that it refers to in their places: it stands where no others come with it.
+/// Inlines all references of a schema, for places where the referenced schemas are not embedded.
 ///
 /// # Errors
-/// When a reference leads nowhere, or in a circle.
+/// If a reference is cyclic or points to nothing.
 pub fn alone(node: &Node<'_>, depth: usize) -> Result<Value, Problem> {
     if depth > DEEPEST {
-        return Err(node.refuse("what refers to itself has no end here; state the type in place"));
+        return Err(node.refuse("a header's schema must not refer to itself; declare its type inline"));
     }
     if node.get("$ref").is_some() {
         return alone(&node.resolved()?, depth + 1);
@@ -60,7 +60,7 @@ pub fn alone(node: &Node<'_>, depth: usize) -> Result<Value, Problem> {
     Ok(whole)
 }
 
-/// How far references may lead: far beyond any document, but the end of a circle.
+/// The maximum depth of references, which also ends cycles.
 const DEEPEST: usize = 32;
 
 fn each(properties: &Value) -> Value {
@@ -74,10 +74,10 @@ fn each(properties: &Value) -> Value {
     }
 }
 
-/// The named types that the schema at `node` refers to, each once.
+/// Collects the named types that the schema at `node` refers to, each once.
 ///
 /// # Errors
-/// When a reference names no schema.
+/// If a reference does not name a schema.
 pub fn references(node: &Node<'_>, found: &mut Vec<Ident>) -> Result<(), Problem> {
     match node.value() {
         Value::Object(_) => {
@@ -94,7 +94,7 @@ pub fn references(node: &Node<'_>, found: &mut Vec<Ident>) -> Result<(), Problem
                             references(&property, found)?;
                         }
                     }
-                    // Their values are data, or names of schemas that stand beside as references.
+                    // Their values are data, or names of schemas that are referenced elsewhere.
                     "example" | "default" | "enum" | "discriminator" => {}
                     _ => references(&place, found)?,
                 }

@@ -1,18 +1,17 @@
-//! Enumerations: closed sets of texts, numbers or booleans.
+//! Enumerations of strings, numbers or booleans.
 
 use proc_macro2::Ident;
 
 use super::keywords::allow;
-use super::schema::docs;
 use super::{names, scalar};
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{Enumeration, EnumerationKind, Variant};
 use crate::node::Node;
 
 /// Reads the values in `enum`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
     allow(node, &["type", "enum", "format"])?;
     let kind = match node.text_of("type")? {
@@ -21,7 +20,7 @@ pub fn enumeration(node: &Node<'_>) -> Result<Enumeration, Problem> {
         Some("number") => EnumerationKind::Number,
         Some("boolean") => EnumerationKind::Boolean,
         _ => {
-            return Err(node.refuse("an enumeration needs `type: string`, `integer`, `number` or `boolean`"));
+            return Err(node.refuse("an enumeration must have `type: string`, `integer`, `number` or `boolean`"));
         }
     };
     let mut variants = Vec::new();
@@ -49,7 +48,7 @@ fn type_of(kind: EnumerationKind) -> &'static str {
     }
 }
 
-/// What a value's name is made of: in numbers, the signs are words.
+/// The text that a value's Rust name is derived from. The signs of numbers are spelled out.
 fn spelled(value: &str, kind: EnumerationKind) -> String {
     match kind {
         EnumerationKind::Integer(_) | EnumerationKind::Number => value.replace('-', "minus ").replace('.', " point "),
@@ -57,7 +56,7 @@ fn spelled(value: &str, kind: EnumerationKind) -> String {
     }
 }
 
-/// The Rust name of a value: what is the name of another is counted.
+/// The Rust name of a value, with a number if another value has the same name.
 fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
     let has_name = names::variant_name(spelled, node).is_some();
     let is_taken = |ident: &Ident| !has_name && ident == "Value" || others.iter().any(|other| other.ident == *ident);
@@ -66,21 +65,21 @@ fn named(spelled: &str, others: &[Variant], node: &Node<'_>) -> Ident {
 
 fn of(kind: EnumerationKind, variants: Vec<Variant>, node: &Node<'_>) -> Result<Enumeration, Problem> {
     if variants.is_empty() {
-        return Err(node.refuse("an enumeration needs at least one value"));
+        return Err(node.refuse("an enumeration must have at least one value"));
     }
     for (index, variant) in variants.iter().enumerate() {
         if variants[..index].iter().any(|other| other.value == variant.value) {
-            return Err(node.refuse(format!("the value `{}` occurs twice; leave one out", variant.value)));
+            return Err(node.refuse(format!("the value `{}` occurs twice; remove one", variant.value)));
         }
     }
     Ok(Enumeration { kind, variants })
 }
 
-/// The values of an enumeration in the form that gives each a description: a `oneOf` of enumerations. `None` if this
-/// is none.
+/// The values of an enumeration whose values have descriptions: a `oneOf` of enumerations. `None` if the schema has
+/// another form.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn documented(node: &Node<'_>) -> Result<Option<Enumeration>, Problem> {
     let Some(list) = node.get("oneOf") else { return Ok(None) };
     let mut all: Vec<Variant> = Vec::new();
@@ -92,7 +91,7 @@ pub fn documented(node: &Node<'_>) -> Result<Option<Enumeration>, Problem> {
         if values.iter().any(|value| value.value().is_null()) {
             return Ok(None);
         }
-        let about = docs(&item)?;
+        let about = item.description()?;
         let part = enumeration(&item)?;
         if kind.is_some_and(|kind| kind != part.kind) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A member of an object, or a parameter: its schema, and what is said of it where it stands.
+//! Members of objects, and parameters.
 
 use heck::ToUpperCamelCase;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::embed::embedded;
 use super::names;
 use super::schema::{Derived, ty};
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{Field, OneWay};
 use crate::node::Node;
 
-/// Reads one member of an object, or a parameter, whose schema stands at `node`; `owner` is the type it belongs to.
+/// Reads a member of an object, or a parameter, whose schema is at `node`. `owner` is the type that it belongs to.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn field(
     name: &str,
     docs: String,
@@ -44,14 +44,14 @@ pub fn field(
 fn one_way(node: &Node<'_>) -> Result<Option<OneWay>, Problem> {
     let is_said = |key: &str| Ok(said(node, key)?.is_some_and(|place| place.value() == &Value::Bool(true)));
     match (is_said("readOnly")?, is_said("writeOnly")?) {
-        (true, true) => Err(node.refuse("a member cannot be both `readOnly` and `writeOnly`")),
+        (true, true) => Err(node.refuse("a member must not be both `readOnly` and `writeOnly`")),
         (true, false) => Ok(Some(OneWay::Responses)),
         (false, true) => Ok(Some(OneWay::Requests)),
         (false, false) => Ok(None),
     }
 }
 
-/// What the schema at `node`, or the named one that it stands for, says in the member `key`.
+/// The member `key` of the schema at `node`, or of the schema that it refers to.
 fn said<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
     let mut node = node.clone();
     for _ in 0..DEEPEST {
@@ -70,7 +70,7 @@ fn said<'a>(node: &Node<'a>, key: &str) -> Result<Option<Node<'a>>, Problem> {
     Ok(None)
 }
 
-/// How far a name may stand for a name: far beyond any document, but the end of a circle.
+/// The maximum number of references that are followed, which also ends cycles.
 const DEEPEST: usize = 32;
 
 pub(super) fn may_be_null(node: &Node<'_>) -> Result<bool, Problem> {

@@ -1,10 +1,10 @@
-//! The keywords that are read, and the refusal of all others.
+//! Supported keywords, and the error for all others.
 
-use super::plausible;
-use crate::Problem;
+use crate::error::Problem;
+use crate::model::plausible;
 use crate::node::Node;
 
-/// What may stand beside any keyword and changes nothing in Rust.
+/// Keywords that are allowed everywhere and do not affect the Rust type.
 pub const ANNOTATIONS: [&str; 10] = [
     "title",
     "description",
@@ -18,7 +18,7 @@ pub const ANNOTATIONS: [&str; 10] = [
     "xml",
 ];
 
-/// What is read of a schema, beside the annotations: [`allow`] takes no other.
+/// The keywords that [`allow`] accepts, besides the annotations.
 pub const KEYWORDS: [&str; 30] = [
     "$ref",
     "additionalProperties",
@@ -52,15 +52,15 @@ pub const KEYWORDS: [&str; 30] = [
     plausible::KEYWORD,
 ];
 
-/// Refuses keywords that would silently be ignored.
+/// Refuses keywords that would be ignored.
 ///
 /// # Errors
-/// Names the first such keyword.
+/// The first such keyword.
 pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
     debug_assert!(keywords.iter().all(|keyword| KEYWORDS.contains(keyword)));
     for (key, place) in node.members()? {
         let known = keywords.contains(&key) || ANNOTATIONS.contains(&key);
-        // Rules of ours are refused where they would not be checked; other extensions are none of our business.
+        // codegen's own keywords are refused where they would not be checked. Other extensions are ignored.
         let ours = [
             "x-decimal-places",
             "x-max-significant-digits",
@@ -70,7 +70,7 @@ pub fn allow(node: &Node<'_>, keywords: &[&str]) -> Result<(), Problem> {
         .contains(&key);
         if !known && (ours || !key.starts_with("x-")) {
             return Err(place.refuse(format!(
-                "`{key}` is not supported here; values would not be checked against it"
+                "`{key}` is not supported here, because values would not be checked against it; remove it"
             )));
         }
     }

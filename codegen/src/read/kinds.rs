@@ -1,11 +1,11 @@
-//! Which kinds of JSON values a schema admits, as far as its words say it.
+//! The kinds of JSON values that a schema accepts.
 
 use serde_json::Value;
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::node::Node;
 
-/// The kinds of values whose parts a type may lose: it keeps the members and items that it knows.
+/// The kinds of values of which a type may lose parts, because it keeps only the members and items that it declares.
 #[derive(Clone, Copy, Default)]
 struct Kinds {
     objects: bool,
@@ -30,10 +30,10 @@ impl Kinds {
     }
 }
 
-/// Whether an object or an array could be a value of two of the schemas.
+/// Whether an object or array could match two of the schemas.
 ///
 /// # Errors
-/// When a reference leads nowhere.
+/// If a reference points to nothing.
 pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
     let mut before = Kinds::default();
     for schema in schemas {
@@ -46,7 +46,7 @@ pub fn overlap(schemas: &[Node<'_>]) -> Result<bool, Problem> {
     Ok(false)
 }
 
-/// How far schemas may lead from one to the other: far beyond any document, but the end of a circle.
+/// The maximum depth of nested schemas, which also ends cycles.
 const DEEPEST: usize = 32;
 
 fn of(node: &Node<'_>, depth: usize) -> Result<Kinds, Problem> {

@@ -1,4 +1,4 @@
-//! From the document to the model. What cannot be generated is refused here, with its place and the reason.
+//! Conversion of a document to the model. Anything unsupported is refused with its place and the reason.
 
 mod boxes;
 mod defaults;
@@ -10,7 +10,7 @@ mod kinds;
 mod names;
 mod object;
 mod operation;
-pub(crate) mod plausible;
+mod plausible;
 mod responses;
 mod scalar;
 mod schema;
@@ -18,37 +18,36 @@ mod security;
 mod union;
 
 pub use keywords::{ANNOTATIONS, KEYWORDS};
-pub use operation::{PARAMETER, unnamed};
+pub use operation::PARAMETER;
 
 use std::collections::BTreeSet;
 
 use proc_macro2::Ident;
 use serde_json::Value;
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{
     Api, BodyContent, ErrorCode, OneWay, Operation, RequestBody, ResponseContent, Shape, Tag, Type, TypeDefinition,
+    close_over,
 };
-use crate::node::{Node, Renamed, SharedNames};
+use crate::naming::{Renamed, SharedNames};
+use crate::node::{METHODS, Node};
 
-/// The members of a path that are operations.
-pub const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
-
-/// A part of a document that can be read by itself.
+/// A part of a document that can be read on its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A component schema, by its name.
     Schema(String),
-    /// A member of a path, mostly an operation.
+    /// A member of a path item, usually an operation.
     PathMember {
         /// The path.
         path: String,
-        /// The member's name, mostly a method.
+        /// The member's name, usually a method.
         member: String,
     },
 }
 
-/// The parts of a document. What has not even their form is left out, and refused with the whole.
+/// The parts of a document. Malformed parts are left out; reading the whole document reports them.
 pub fn parts(document: &Value) -> Vec<Part> {
     let root = Node::root(document);
     let names = |node: Option<Node<'_>>| -> Vec<String> {
@@ -72,10 +71,10 @@ pub fn parts(document: &Value) -> Vec<Part> {
     all
 }
 
-/// Reads one part; `names` are shared by all parts of a document.
+/// Reads one part. All parts of a document share `names`.
 ///
 /// # Errors
-/// The first thing in it that cannot be generated.
+/// The first thing in the part that is not supported.
 pub fn part(document: &Value, part: &Part, names: &SharedNames) -> Result<(), Problem> {
     let root = Node::root_with(document, names.clone());
     let mut derived = Vec::new();
@@ -98,7 +97,7 @@ pub fn part(document: &Value, part: &Part, names: &SharedNames) -> Result<(), Pr
     Ok(())
 }
 
-/// Reads a member of a path: an operation, or nothing that is generated.
+/// Reads a member of a path item. Returns `None` if nothing is generated for it.
 fn path_member(
     path: &str,
     member: &str,
@@ -112,21 +111,21 @@ fn path_member(
     if ["parameters", "summary", "description"].contains(&member) || member.starts_with("x-") {
         return Ok(None);
     }
-    Err(node.refuse(format!("`{member}` is not supported on a path; leave it out")))
+    Err(node.refuse(format!("`{member}` is not supported on a path; remove it")))
 }
 
 /// Reads the whole document.
 ///
 /// # Errors
-/// The first thing that cannot be generated.
+/// The first thing that is not supported.
 pub fn api(document: &Value) -> Result<Api, Problem> {
     api_renamed(document, Renamed::default())
 }
 
-/// Reads the whole document, with other names in Rust.
+/// Reads the whole document, with replacements for some Rust names.
 ///
 /// # Errors
-/// The first thing that cannot be generated.
+/// The first thing that is not supported.
 pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
     let root = Node::root_renamed(document, renamed);
     let info = root.need("info")?;
@@ -135,7 +134,7 @@ pub fn api_renamed(document: &Value, renamed: Renamed) -> Result<Api, Problem> {
         for (name, node) in schemas.members()? {
             let mut derived = Vec::new();
             types.push(schema::definition(name, &node, &mut derived)?);
-            // What a shared part derived is there once, whoever came first.
+            // A part that several schemas share is read several times but defines one type.
             derived.retain(|new| !is_known(&types, new));
             types.append(&mut derived);
         }
@@ -189,10 +188,10 @@ fn is_known(types: &[TypeDefinition], new: &TypeDefinition) -> bool {
         .any(|known| known.pointer == new.pointer && known.ident == new.ident)
 }
 
-/// Collects the error codes; one code has one status everywhere.
+/// Collects the error codes. Each code has the same status everywhere.
 ///
 /// # Errors
-/// A code with two statuses, or two codes of one Rust name.
+/// If a code has two statuses, or two codes have the same Rust name.
 pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> {
     let mut all: Vec<ErrorCode> = Vec::new();
     for operation in operations {
@@ -202,7 +201,7 @@ pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> 
                     None => all.push(code.clone()),
                     Some(known) if known.code != code.code => {
                         let reason = format!(
-                            "`{}` and `{}` are both `{}` in Rust; rename one",
+                            "`{}` and `{}` have the same Rust name `{}`; rename one",
                             known.code, code.code, code.ident
                         );
                         return Err(Problem::refused(&code.pointer, reason));
@@ -211,7 +210,7 @@ pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> 
                     Some(known) => {
                         let (pointer, code, other, place) = (&code.pointer, &code.code, known.status, &known.pointer);
                         let reason =
-                            format!("`{code}` comes with {status} here but with {other} at {place}; use another code");
+                            format!("`{code}` has status {status} here but {other} at {place}; use another code");
                         return Err(Problem::refused(pointer, reason));
                     }
                 }
@@ -221,7 +220,7 @@ pub fn error_codes(operations: &[Operation]) -> Result<Vec<ErrorCode>, Problem> 
     Ok(all)
 }
 
-/// Marks each type with the directions it travels in, so that only what is needed is implemented for it.
+/// Marks each type with the directions in which it is sent, so that only the necessary implementations are generated.
 pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     let mut requests = BTreeSet::new();
     let mut responses = BTreeSet::new();
@@ -256,12 +255,12 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     loop {
         let before = requests.len() + responses.len();
         close_over(types, &mut requests);
-        // Items that are compared are compared as they would be written.
+        // Unique items are compared in serialized form.
         for definition in types.iter().filter(|definition| requests.contains(&definition.ident)) {
             compared(definition, &mut responses);
         }
         close_over(types, &mut responses);
-        // What a kept value is as each of its alternatives is read from it.
+        // A kept value is deserialized again when it is read as one of its alternatives.
         let kept = |definition: &&TypeDefinition| {
             matches!(definition.shape, Shape::Checked(_)) && responses.contains(&definition.ident)
         };
@@ -285,22 +284,7 @@ pub fn mark_directions(types: &mut [TypeDefinition], operations: &[Operation]) {
     }
 }
 
-/// Adds the types that those in `reached` are made of.
-pub fn close_over(types: &[TypeDefinition], reached: &mut BTreeSet<Ident>) {
-    loop {
-        let before = reached.len();
-        for definition in types {
-            if reached.contains(&definition.ident) {
-                definition.mentioned(reached);
-            }
-        }
-        if reached.len() == before {
-            return;
-        }
-    }
-}
-
-/// The types of items of which no two may be the same.
+/// The types of items that must be unique.
 fn compared(definition: &TypeDefinition, found: &mut BTreeSet<Ident>) {
     fn look(ty: &Type, found: &mut BTreeSet<Ident>) {
         match ty {

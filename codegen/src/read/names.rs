@@ -1,4 +1,4 @@
-//! Names in Rust for names in the document.
+//! Rust names for names of the document.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
 
-use crate::Problem;
-use crate::emit::is_generated_codes;
+use crate::error::Problem;
+use crate::naming::is_used_by_generated_code;
 use crate::node::Node;
 
-/// A type's name. Where generated code, or an operation's own type, has that name too, it is a raw identifier, by which
-/// the emitters know which of the two is meant.
+/// The name of a type. It is a raw identifier if generated code or an operation's own type has the same name; by that
+/// the emitters distinguish the two.
 ///
 /// # Errors
-/// When nothing of the name can stand in Rust.
+/// If no Rust identifier can be derived from the name.
 pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let name = node.renamed().schemas.get(name).map_or(name, String::as_str);
     let ident = identifier(&name.to_upper_camel_case(), name, true, node)?;
@@ -23,14 +23,14 @@ pub fn type_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
 
 fn raw_beside(ident: Ident, node: &Node<'_>) -> Ident {
     let text = ident.to_string();
-    match is_generated_codes(&text) || node.names().operations.contains(&text) {
+    match is_used_by_generated_code(&text) || node.names().operations.contains(&text) {
         true => Ident::new_raw(&text, Span::call_site()),
         false => ident,
     }
 }
 
-/// The name `proposed` for a schema that has none of its own; component schemas keep theirs, and another one without a
-/// name that was there first.
+/// The name of an unnamed schema, derived from `proposed`. Component schemas, and unnamed schemas that were read
+/// earlier, have precedence.
 pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
     let mut name = proposed.to_string();
     while node.names().schemas.contains(&name.to_upper_camel_case()) {
@@ -45,24 +45,24 @@ pub fn derived_name(proposed: &str, node: &Node<'_>) -> String {
     name
 }
 
-/// A function's or module's name; keywords become raw identifiers.
+/// The name of a function or module. Keywords become raw identifiers.
 ///
 /// # Errors
-/// When nothing of the name can stand in Rust.
+/// If no Rust identifier can be derived from the name.
 pub fn plain_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     identifier(&name.to_snake_case(), name, false, node)
 }
 
-/// A field's name; keywords become raw identifiers. A member's name is the document's to choose: one of which nothing
-/// can stand in Rust is a `member`.
+/// The name of a field. Keywords become raw identifiers, and names without a valid Rust identifier become `member`,
+/// because member names may be any string.
 pub fn field_name(name: &str, node: &Node<'_>) -> Ident {
     plain_name(name, node).unwrap_or_else(|_| Ident::new("member", Span::call_site()))
 }
 
-/// The name of an operation's function: Dropshot's macro takes no raw identifiers.
+/// The name of an operation's function, which is not a raw identifier because Dropshot's macro does not accept one.
 ///
 /// # Errors
-/// When nothing of the name can stand in Rust.
+/// If no Rust identifier can be derived from the name.
 pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     let ident = plain_name(name, node)?;
     match ident.to_string().strip_prefix("r#") {
@@ -71,13 +71,13 @@ pub fn function_name(name: &str, node: &Node<'_>) -> Result<Ident, Problem> {
     }
 }
 
-/// A variant's name; `None` when nothing of the value can stand in Rust.
+/// The name of a variant; `None` if no Rust identifier can be derived from the value.
 pub fn variant_name(value: &str, node: &Node<'_>) -> Option<Ident> {
     let ident = identifier(&value.to_upper_camel_case(), value, true, node).ok()?;
     Some(raw_beside(ident, node))
 }
 
-/// The same, with another name for what has none: values are the document's to choose.
+/// The name of a variant, or `Value` if no Rust identifier can be derived, because values may be any string.
 pub fn any_variant_name(value: &str, node: &Node<'_>) -> Ident {
     variant_name(value, node).unwrap_or_else(|| Ident::new("Value", Span::call_site()))
 }
@@ -87,23 +87,22 @@ fn identifier(text: &str, original: &str, is_type: bool, node: &Node<'_>) -> Res
         Some(first) if first.is_ascii_digit() => format!("{}{text}", if is_type { 'N' } else { 'n' }),
         _ => text.to_string(),
     };
-    // syn does not know the keyword that Rust 2024 adds.
+    // syn does not know this keyword of the 2024 edition.
     if text != "gen" && syn::parse_str::<Ident>(&text).is_ok() {
         return Ok(Ident::new(&text, Span::call_site()));
     }
-    // `self`, `Self`, `super` and `crate` cannot even be raw.
+    // `self`, `Self`, `super` and `crate` cannot be raw identifiers.
     for candidate in [format!("r#{text}"), format!("{text}_")] {
         if let Ok(ident) = syn::parse_str::<Ident>(&candidate) {
             return Ok(ident);
         }
     }
     Err(node.refuse(format!(
-        "no Rust name can be made of `{original}`; use letters, digits and underscores"
+        "`{original}` has no valid Rust name; use letters, digits and underscores"
     )))
 }
 
-/// The name itself, or where another thing has it, the name with the first number from `count` on that gives one of its
-/// own.
+/// The name itself, or if it is taken, the name with the first free number starting at `count`.
 pub fn counted(ident: Ident, count: usize, is_taken: impl Fn(&Ident) -> bool) -> Ident {
     if !is_taken(&ident) {
         return ident;
@@ -118,7 +117,7 @@ pub fn counted(ident: Ident, count: usize, is_taken: impl Fn(&Ident) -> bool) ->
     }
 }
 
-/// Gives things names of their own: of those that meet in Rust, all but the first are counted.
+/// Makes the names distinct by adding numbers to all but the first of those that are equal.
 pub fn distinct<'n>(idents: impl Iterator<Item = &'n mut Ident>) {
     let all: Vec<&mut Ident> = idents.collect();
     let mut first: BTreeSet<Ident> = BTreeSet::new();
@@ -132,5 +131,16 @@ pub fn distinct<'n>(idents: impl Iterator<Item = &'n mut Ident>) {
     for ident in others {
         *ident = counted(ident.clone(), 2, |ident| first.contains(ident));
         first.insert(ident.clone());
+    }
+}
+
+/// The Rust name of the component schema that `reference` refers to.
+///
+/// # Errors
+/// If it refers to something else.
+pub fn named(reference: &str, node: &Node<'_>) -> Result<Ident, Problem> {
+    match reference.strip_prefix("#/components/schemas/") {
+        Some(name) if !name.contains('/') => type_name(name, node),
+        _ => Err(node.refuse(format!("`{reference}` must refer to a schema in #/components/schemas/"))),
     }
 }

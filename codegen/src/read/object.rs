@@ -1,4 +1,4 @@
-//! Objects with named members, written in one place or gathered by `allOf`.
+//! Objects with declared members, which may be combined with `allOf`.
 
 use proc_macro2::Ident;
 use serde_json::Value;
@@ -6,16 +6,16 @@ use syn::ext::IdentExt;
 
 use super::field;
 use super::keywords::allow;
-use super::schema::{self, Derived, docs};
+use super::schema::{self, Derived};
 use super::{names, union};
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{Field, MapRules, Others, Shape, Struct, Type};
 use crate::node::Node;
 
-/// Whether the schema at `node` names members: in `properties`, or in the parts of an `allOf`.
+/// Whether the schema at `node` declares members, in `properties` or in the parts of an `allOf`.
 ///
 /// # Errors
-/// When a reference leads nowhere.
+/// If a reference points to nothing.
 pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
     fn look(node: &Node<'_>, depth: usize) -> Result<bool, Problem> {
         let node = node.resolved()?;
@@ -32,7 +32,8 @@ pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
             return Ok(false);
         };
         let parts = parts.items()?;
-        // Several parts are never a mere wrapper: what does not fit is refused where the members are gathered.
+        // An `allOf` of several parts always combines objects. Unsuitable parts are refused when the members are
+        // collected.
         if depth > DEEPEST || parts.len() > 1 {
             return Ok(true);
         }
@@ -46,13 +47,13 @@ pub fn is_object(node: &Node<'_>) -> Result<bool, Problem> {
     look(node, 0)
 }
 
-/// How deep `allOf` may lead: far beyond any document, but the end of a circle.
+/// The maximum nesting of `allOf`, which also ends cycles.
 const DEEPEST: usize = 32;
 
-/// Reads an object; `owner` is its Rust name.
+/// Reads an object whose Rust name is `owner`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Struct, Problem> {
     let mut parts = Parts {
         is_joined: union::beside(node).next().is_some(),
@@ -64,7 +65,7 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
             Some(field) => field.required = true,
             None => {
                 return Err(place.refuse(format!(
-                    "`{name}` is required but not among the properties; declare it there"
+                    "`{name}` is required but not declared in `properties`; declare it"
                 )));
             }
         }
@@ -73,7 +74,10 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
         None => Others::Ignored,
         Some(place) if place.value() == &Value::Bool(false) => {
             if node.get("allOf").is_some() {
-                return Err(place.refuse("beside `allOf` this would refuse the members of its parts; leave it out"));
+                return Err(place.refuse(
+                    "`additionalProperties: false` beside an `allOf` would refuse the members of \
+                                         its parts; remove it",
+                ));
             }
             Others::Refused
         }
@@ -92,7 +96,7 @@ pub fn object(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Str
 
 #[derive(Default)]
 struct Parts<'a> {
-    /// Whether alternatives stand beside the members, which are read for themselves.
+    /// Whether alternatives are declared beside the members. They are read separately.
     is_joined: bool,
     fields: Vec<Field>,
     required: Vec<(&'a str, Node<'a>)>,
@@ -101,19 +105,19 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn gather(&mut self, node: &Node<'a>, owner: &str, derived: &mut Derived, depth: usize) -> Result<(), Problem> {
         if depth > DEEPEST {
-            return Err(node.refuse("`allOf` leads in a circle; take one of its references out"));
+            return Err(node.refuse("the references of this `allOf` form a cycle; remove one of them"));
         }
         if let Some(reference) = node.text_of("$ref")? {
-            let owner = schema::named(reference, node)?.unraw().to_string();
+            let owner = names::named(reference, node)?.unraw().to_string();
             return self.gather(&node.resolved()?, &owner, derived, depth + 1);
         }
         match node.text_of("type")? {
             Some("object") => {}
             None if node.get("allOf").is_some() => {}
-            // A part may only say what is required of another's members.
+            // A part may only declare which members of other parts are required.
             None if depth > 0 && node.get("properties").is_none() && node.get("required").is_some() => {}
-            _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with named members")),
-            _ => return Err(node.refuse("a schema with `properties` needs `type: object`")),
+            _ if depth > 0 => return Err(node.refuse("the parts of an `allOf` must be objects with declared members")),
+            _ => return Err(node.refuse("a schema with `properties` must have `type: object`")),
         }
         let mut known = vec!["type", "properties", "required", "additionalProperties", "allOf"];
         if self.is_joined && depth == 0 {
@@ -121,7 +125,8 @@ impl<'a> Parts<'a> {
             known.push("discriminator");
             if let Some(place) = node.get("additionalProperties") {
                 return Err(place.refuse(
-                    "beside alternatives this would be about their members, too; put the map into a member of its own",
+                    "`additionalProperties` is not supported beside alternatives, because it would also apply to their \
+                     members; move the map into a member",
                 ));
             }
         }
@@ -130,7 +135,7 @@ impl<'a> Parts<'a> {
             && let Some(place) = node.get("additionalProperties")
         {
             return Err(place.refuse(
-                "`additionalProperties` in a part of an `allOf` is not supported; put the map into a member of its own",
+                "`additionalProperties` in a part of an `allOf` is not supported; move the map into a member",
             ));
         }
         if let Some(list) = node.get("allOf") {
@@ -140,7 +145,7 @@ impl<'a> Parts<'a> {
         }
         if let Some(properties) = node.get("properties") {
             for (name, place) in properties.members()? {
-                let field = field::field(name, docs(&place)?, false, &place, owner, derived)?;
+                let field = field::field(name, place.description()?, false, &place, owner, derived)?;
                 self.add(field, &place)?;
             }
         }
@@ -152,14 +157,14 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// A member that two parts declare must be the same in both.
+    /// Adds a member. If two parts declare it, the declarations must be equal.
     fn add(&mut self, field: Field, place: &Node<'a>) -> Result<(), Problem> {
         match self.fields.iter().find(|known| known.name == field.name) {
             None => self.fields.push(field),
             Some(known) if known.schema == field.schema => {}
             Some(known) => {
                 return Err(place.refuse(format!(
-                    "`{}` is declared otherwise at {}; parts of an `allOf` must agree",
+                    "`{}` is declared differently at {}; the parts of an `allOf` must agree",
                     field.name, known.pointer
                 )));
             }
@@ -168,7 +173,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The field that keeps the members without a name of their own.
+/// The field that keeps undeclared members.
 fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field, Problem> {
     let values = match place.value() {
         Value::Bool(_) => Type::Any,
@@ -179,7 +184,7 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
         known.any(|it| it.ident == *ident && matches!(it.shape, Shape::Enum(_)))
     };
     let is_enumeration = matches!(&values, Type::Named(ident) if is_enumeration(ident));
-    // serde hands these members on from memory, not from the text: types that need the text cannot be read there.
+    // serde buffers these members, so types that need the original text cannot be read.
     let plain = matches!(
         values,
         Type::String { .. }
@@ -193,8 +198,8 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
     );
     if !(plain || is_enumeration) || place.flag("nullable").unwrap_or(false) {
         return Err(place.refuse(
-            "beside named members, others can only be text, numbers, booleans, times, days, UUIDs, enumerations in place or any value; \
-             put the map into a member of its own",
+            "beside declared members, `additionalProperties` must be strings, numbers, booleans, inline enumerations \
+             or any values; move the map into a member",
         ));
     }
     let ty = Type::Map {
@@ -204,7 +209,7 @@ fn others(place: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Field,
     Ok(Field {
         name: "additional_properties".into(),
         ident: names::field_name("additional_properties", place),
-        docs: "The members without a name of their own.".into(),
+        docs: "The undeclared members.".into(),
         ty,
         required: true,
         nullable: false,

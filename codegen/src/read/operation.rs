@@ -1,22 +1,20 @@
-//! Operations: parameters, bodies, responses.
-
-use heck::ToSnakeCase;
+//! Operations with their parameters and bodies.
 
 use super::field;
 use super::keywords::ANNOTATIONS;
 use super::schema::Derived;
 use super::{embed, names, object, responses, schema, security, union};
-use crate::Problem;
-use crate::emit::operation_prefix;
+use crate::error::Problem;
 use crate::model::{
     BodyContent, Field, Form, ListStyle, Operation, Others, RequestBody, ResponseContent, Type, Versions,
 };
+use crate::naming::{operation_prefix, unnamed};
 use crate::node::Node;
 
 /// Reads one operation.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn operation(
     path: &str,
     method: &str,
@@ -25,10 +23,10 @@ pub fn operation(
     derived: &mut Derived,
 ) -> Result<Operation, Problem> {
     if method == "trace" {
-        return Err(node.refuse("Dropshot serves no TRACE; leave the operation out"));
+        return Err(node.refuse("Dropshot does not support TRACE; remove the operation"));
     }
     if let Some(place) = node.get("callbacks") {
-        return Err(place.refuse("callbacks are not supported; leave them out, and call back without generated code"));
+        return Err(place.refuse("callbacks are not supported; remove them"));
     }
     let (id, place) = match node.get("operationId") {
         Some(place) => (place.text()?.to_string(), place),
@@ -62,10 +60,13 @@ pub fn operation(
         .iter()
         .any(|success| matches!(success.content, ResponseContent::Upgraded));
     if websocket && (successes.len() > 1 || body.is_some()) {
-        return Err(node.refuse("what opens a websocket has no body, and no other success than 101; leave them out"));
+        return Err(node.refuse(
+            "an operation that opens a websocket must not have a body or another success response; \
+                                remove them",
+        ));
     }
     let mut docs = node.text_of("summary")?.unwrap_or_default().trim().to_string();
-    let description = schema::docs(node)?;
+    let description = node.description()?;
     if !description.is_empty() {
         if !docs.is_empty() {
             docs.push_str("\n\n");
@@ -105,21 +106,9 @@ pub fn operation(
     })
 }
 
-/// The name of an operation that has none: `get_pets_by_id` of `GET /pets/{id}`.
-pub fn unnamed(method: &str, path: &str) -> String {
-    let mut id = method.to_string();
-    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-        match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-            Some(variable) => id += &format!("_by_{variable}"),
-            None => id += &format!("_{segment}"),
-        }
-    }
-    id.to_snake_case()
-}
-
-/// What a parameter may be.
-pub const PARAMETER: &str = "a parameter must be text, a number, a boolean, a time, a day, a UUID, an \
-                             enumeration, a `oneOf` of such or a list of such";
+/// The supported types of parameters.
+pub const PARAMETER: &str = "a parameter must be a string, a number, a boolean, an enumeration, a `oneOf` of these or \
+                             a list of these";
 
 fn parameters(
     path: &str,
@@ -134,7 +123,7 @@ fn parameters(
         for place in list.items()? {
             let parameter = place.resolved()?;
             let (location, field) = parameter_field(&parameter, owner, derived)?;
-            // The operation's own parameter replaces the path's.
+            // The operation's own parameter replaces that of the path item.
             all.retain(|(known, other, _)| !(known == &location && other.name == field.name));
             all.push((location, field, parameter));
         }
@@ -149,7 +138,7 @@ fn parameters(
             .any(|(location, field, _)| location == "path" && field.name == *name)
         {
             return Err(node.refuse(format!(
-                "the path names `{name}`, but there is no such path parameter; declare it"
+                "the path contains `{name}`, which is not declared as a path parameter; declare it"
             )));
         }
     }
@@ -180,19 +169,17 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     }
     for key in ["allowReserved", "allowEmptyValue", "content"] {
         if let Some(place) = node.get(key).filter(|place| place.value() != false) {
-            return Err(place.refuse(format!(
-                "`{key}` is not supported on a parameter; values are plain text"
-            )));
+            return Err(place.refuse(format!("`{key}` is not supported on a parameter")));
         }
     }
     let list = list_style(node, location.text()?)?;
     let required = node.flag("required")?;
     if location.text()? == "path" && !required {
-        return Err(node.refuse("a path parameter needs `required: true`"));
+        return Err(node.refuse("a path parameter must have `required: true`"));
     }
     let mut field = field::field(
         node.need("name")?.text()?,
-        schema::docs(node)?,
+        node.description()?,
         required,
         &node.need("schema")?,
         owner,
@@ -212,7 +199,7 @@ fn parameter_field(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Resul
     }
 }
 
-/// How a list would be written; `style` of a single value must be the usual one.
+/// The encoding of a list. For other values, `style` must be the default.
 fn list_style(node: &Node<'_>, location: &str) -> Result<ListStyle, Problem> {
     let usual = match location {
         "query" => "form",
@@ -241,16 +228,16 @@ fn list_style(node: &Node<'_>, location: &str) -> Result<ListStyle, Problem> {
 const FORM: &str = "application/x-www-form-urlencoded";
 const MULTIPART: &str = "multipart/form-data";
 
-/// A form: an object whose members are what parameters may be, which `lint` sees.
+/// Reads a form, whose members must have types that parameters can have. `lint` checks the types.
 fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Problem> {
     let target = node.resolved()?;
     if !object::is_object(&target)? {
-        return Err(node.refuse("a form needs a schema with named members"));
+        return Err(node.refuse("a form must have a schema with declared members"));
     }
     if let Some(keyword) = union::beside(&target).next() {
         return Err(target.need(keyword)?.refuse(
-            "a form has no alternatives beside its members: they would not be checked; name the members, and check them in \
-             the handler",
+            "alternatives in a form are not supported, because they would not be checked; declare all members, and \
+             check them in the handler",
         ));
     }
     let name = match node.text_of("$ref")? {
@@ -264,7 +251,7 @@ fn form(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Form, Pro
     if let Others::Kept(field) = &object.others {
         return Err(Problem::refused(
             &field.pointer,
-            "a form can only have members that are named",
+            "a form must declare all of its members",
         ));
     }
     let mut refers_to = Vec::new();
@@ -291,10 +278,13 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
             BodyContent::Json(schema::named_type(&schema, &format!("{owner}Body"), derived)?)
         }
         [("application/octet-stream" | FORM | MULTIPART, _)] if raw => {
-            return Err(body.refuse("`x-raw-body` is for JSON; a handler of other bodies has no need of it"));
+            return Err(body.refuse(
+                "`x-raw-body` must be on a JSON body; handlers always receive the bytes of other \
+                                    bodies",
+            ));
         }
         [(FORM | MULTIPART, _)] if optional => {
-            return Err(body.refuse("Dropshot reads no form that is not there: write `required: true`"));
+            return Err(body.refuse("Dropshot does not support optional forms; add `required: true`"));
         }
         [(MULTIPART, media)] => {
             if let Some(schema) = media.get("schema") {
@@ -306,13 +296,14 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
         [("application/octet-stream", _)] => BodyContent::Bytes,
         [(other, media)] => {
             return Err(media.refuse(format!(
-                "a body of `{other}` is not supported; use JSON, a form, parts or `application/octet-stream`"
+                "the media type `{other}` is not supported for a body; use JSON, a form, multipart or \
+                 `application/octet-stream`"
             )));
         }
-        _ => return Err(content.refuse("a body needs exactly one media type")),
+        _ => return Err(content.refuse("a body must have exactly one media type")),
     };
     if further_faults && (optional || !matches!(content, BodyContent::Json(_))) {
-        return Err(body.refuse("`x-further-faults` is for a body of JSON that must be there"));
+        return Err(body.refuse("`x-further-faults` must be on a required JSON body"));
     }
     Ok(RequestBody {
         content,
@@ -322,7 +313,8 @@ fn request_body(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<R
     })
 }
 
-/// What may be said of parts, which only the handler reads: which there are and of which kind, but no rule of a value.
+/// Checks the schema of multipart parts, which only the handler reads. It may declare parts and their types, but no
+/// rules.
 fn parts(node: &Node<'_>) -> Result<(), Problem> {
     const KINDS: [&str; 3] = ["type", "format", "items"];
     for (key, place) in node.members()? {
@@ -337,8 +329,8 @@ fn parts(node: &Node<'_>) -> Result<(), Problem> {
             _ if KINDS.contains(&key) || key.starts_with("x-") || ANNOTATIONS.contains(&key) => {}
             _ => {
                 return Err(place.refuse(format!(
-                    "`{key}` of a part would not be checked: Dropshot hands parts to the handler as they come; leave it out, \
-                     and check it there"
+                    "`{key}` of a part is not supported, because Dropshot does not check parts; remove it, and check \
+                     the part in the handler"
                 )));
             }
         }

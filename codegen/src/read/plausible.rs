@@ -1,30 +1,29 @@
-//! `x-plausible-range`: which values of a map can be, by their names.
+//! Checks of `x-plausible-range`.
 
-use codegen_runtime::{ExactNumber, Pattern};
-use rust_decimal::Decimal;
-use serde_json::Value;
+use codegen_runtime::Pattern;
 
-use crate::Problem;
+use crate::error::Problem;
+use crate::model::plausible::{KEYWORD, number};
 use crate::node::Node;
 
-/// The extension's name.
-pub const KEYWORD: &str = "x-plausible-range";
-
-/// Refuses ranges that say nothing, or nothing that could be.
+/// Refuses ranges that are incomplete, empty, or for names that cannot occur.
 ///
 /// # Errors
-/// With the place: a name that no key can have, a bound that is missing or no number, a range that is empty.
+/// The place of the first such range.
 pub fn check(node: &Node<'_>, key_pattern: Option<&Pattern>, values_are_exact: bool) -> Result<(), Problem> {
     let Some(ranges) = node.get(KEYWORD) else {
         return Ok(());
     };
     if !values_are_exact {
-        return Err(ranges.refuse("is for a map of numbers with `format: decimal`; leave it out, or declare them so"));
+        return Err(ranges.refuse(
+            "`x-plausible-range` must be on a map of numbers with `format: decimal`; remove it or \
+                                  add the format",
+        ));
     }
     for (name, range) in ranges.members()? {
         if key_pattern.is_some_and(|pattern| !pattern.is_match(name)) {
             return Err(range.refuse(format!(
-                "no key of this map can be `{name}`: `x-key-pattern` does not match it; leave it out"
+                "`{name}` does not match the `x-key-pattern` of this map; remove it"
             )));
         }
         for (key, place) in range.members()? {
@@ -37,29 +36,12 @@ pub fn check(node: &Node<'_>, key_pattern: Option<&Pattern>, values_are_exact: b
         let bound = |key: &str| {
             let place = range
                 .get(key)
-                .ok_or_else(|| range.refuse("needs both `minimum` and `maximum`"))?;
+                .ok_or_else(|| range.refuse("a range must have both `minimum` and `maximum`"))?;
             number(place.value()).ok_or_else(|| place.refuse("must be a number"))
         };
         if bound("minimum")? > bound("maximum")? {
-            return Err(range.refuse("no value can lie between these bounds; exchange them"));
+            return Err(range.refuse("`minimum` must not exceed `maximum`; swap them"));
         }
     }
     Ok(())
-}
-
-/// The ranges of a map's schema, which was checked: name, least and greatest value.
-pub fn ranges(schema: &Value) -> Vec<(&str, Decimal, Decimal)> {
-    let all = schema.get(KEYWORD).and_then(Value::as_object).into_iter().flatten();
-    all.filter_map(|(name, range)| {
-        let bound = |key: &str| number(range.get(key)?);
-        Some((name.as_str(), bound("minimum")?, bound("maximum")?))
-    })
-    .collect()
-}
-
-fn number(value: &Value) -> Option<Decimal> {
-    let Value::Number(number) = value else { return None };
-    ExactNumber::parse(&number.to_string(), 28)
-        .ok()
-        .map(|number| number.value)
 }

@@ -1,4 +1,4 @@
-//! Responses: successes, and what is said of errors.
+//! Success and error responses.
 
 use proc_macro2::Ident;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 
 use super::schema::{self, Derived};
 use super::{embed, names};
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{
     Alternative, ErrorCode, ResponseContent, ResponseHeader, Shape, Success, Tagging, Type, TypeDefinition, Union,
 };
@@ -14,7 +14,7 @@ use crate::node::Node;
 
 /// The responses of an operation.
 pub struct Responses {
-    /// Success responses, in the document's order; never empty.
+    /// Success responses, in document order; never empty.
     pub successes: Vec<Success>,
     /// Error statuses with their codes.
     pub errors: Vec<(u16, Vec<ErrorCode>)>,
@@ -22,10 +22,10 @@ pub struct Responses {
     pub error_type: Option<Ident>,
 }
 
-/// Reads the responses of the operation whose types begin with `owner`.
+/// Reads the responses of the operation whose types have the prefix `owner`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Result<Responses, Problem> {
     let mut all = Responses {
         successes: Vec::new(),
@@ -51,14 +51,14 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
         let code: u16 = match status {
             "4XX" | "5XX" => {
                 if let Some(place) = response.get("x-error-codes") {
-                    return Err(place.refuse("a code comes with one status: name each status"));
+                    return Err(place.refuse("error codes must not be declared for a range; declare each status"));
                 }
                 failures.add(&response, &format!("{owner}Error{status}"), derived)?;
                 continue;
             }
             _ => status.parse().map_err(|_| {
                 place.refuse(format!(
-                    "`{status}`: name each status; of ranges, only `4XX` and `5XX` are supported"
+                    "the range `{status}` is not supported; declare each status, or use `4XX` or `5XX`"
                 ))
             })?,
         };
@@ -87,19 +87,19 @@ pub fn responses<'a>(node: &Node<'a>, owner: &str, derived: &mut Derived) -> Res
             }
             _ => {
                 return Err(place.refuse(format!(
-                    "status {code} is not supported; Dropshot answers with 101, 2xx, 3xx, 4xx and 5xx"
+                    "the status {code} is not supported; use 101, 2xx, 3xx, 4xx or 5xx"
                 )));
             }
         }
     }
     if all.successes.is_empty() {
-        return Err(node.refuse("an operation needs a success response"));
+        return Err(node.refuse("an operation must have a success response"));
     }
     all.error_type = failures.ty(node, owner, derived)?;
     Ok(all)
 }
 
-/// The kinds of error bodies that an operation has.
+/// The types of an operation's error bodies.
 #[derive(Default)]
 struct Failures<'a> {
     first: Option<Node<'a>>,
@@ -107,7 +107,7 @@ struct Failures<'a> {
 }
 
 impl<'a> Failures<'a> {
-    /// An error without a body, or with one that is not JSON, is the server's own affair.
+    /// Adds an error response. Those without a JSON body are ignored, because their format is up to the server.
     fn add(&mut self, response: &Node<'a>, proposed: &str, derived: &mut Derived) -> Result<(), Problem> {
         if let ResponseContent::Json(ident, _) = content(response, proposed, &mut self.first, derived)?
             && let Some(schema) = &self.first
@@ -118,7 +118,7 @@ impl<'a> Failures<'a> {
         Ok(())
     }
 
-    /// The one type of them: where there are several, what is one of them. Dropshot names one schema for all errors.
+    /// The type of all error bodies: a union if there are several, because Dropshot declares one schema for all errors.
     fn ty(self, node: &Node<'a>, owner: &str, derived: &mut Derived) -> Result<Option<Ident>, Problem> {
         let [(first, _), _, ..] = self.all.as_slice() else {
             return Ok(self.all.into_iter().next().map(|(ident, _)| ident));
@@ -142,7 +142,7 @@ impl<'a> Failures<'a> {
         });
         let definition = TypeDefinition {
             ident: names::type_name(&name, node)?,
-            docs: format!("The bodies of errors: `{}` or another one.", first.unraw()),
+            docs: format!("An error body: `{}` or another type.", first.unraw()),
             shape: Shape::Union(Union {
                 tagging: Tagging::Value { exclusive: false },
                 alternatives: alternatives.collect(),
@@ -161,7 +161,7 @@ impl<'a> Failures<'a> {
     }
 }
 
-/// What a response holds. `first` is the schema that came before, which another of the same wording shares.
+/// The content of a response. A schema equal to `first`, that of an earlier response, shares its type.
 fn content<'a>(
     node: &Node<'a>,
     proposed: &str,
@@ -180,11 +180,11 @@ fn content<'a>(
             Ok(ResponseContent::Json(ident, (*media_type).to_string()))
         }
         [(media_type, _)] => Ok(ResponseContent::Bytes((*media_type).to_string())),
-        _ => Err(content.refuse("a response needs exactly one media type")),
+        _ => Err(content.refuse("a response must have exactly one media type")),
     }
 }
 
-/// Whether a media type is JSON, whatever it is called and its parameters are.
+/// Whether a media type is JSON, including `+json` types and parameters.
 pub fn is_json(media_type: &str) -> bool {
     let name = media_type.split(';').next().unwrap_or_default().trim().to_lowercase();
     name == "application/json" || name.starts_with("application/") && name.ends_with("+json")
@@ -198,17 +198,17 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
             let is_supplied = header.text_of("x-supplied-by")?.is_some();
             let mut ident = names::field_name(name, &place);
             if ident == "body" {
-                // The field beside it is the body.
+                // The field `body` already exists.
                 ident = quote::format_ident!("body_header");
             }
             headers.push(ResponseHeader {
                 name: name.to_string(),
                 ident,
-                docs: schema::docs(&header)?,
+                docs: header.description()?,
                 required: header.flag("required")?,
                 schema: match header.get("schema") {
                     Some(schema) => embed::alone(&schema, 0)?,
-                    // What it holds is written by the handler anyway.
+                    // The handler formats the value itself.
                     None => json!({ "type": "string" }),
                 },
                 is_supplied,
@@ -219,7 +219,7 @@ fn success(status: Option<u16>, content: ResponseContent, node: &Node<'_>) -> Re
     }
     Ok(Success {
         status,
-        description: schema::docs(node)?,
+        description: node.description()?,
         content,
         headers,
     })

@@ -4,11 +4,11 @@ use codegen_runtime::{Format, NumberRules, Pattern};
 use serde_json::json;
 
 use super::keywords::allow;
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{IntegerKind, StringRules, Type};
 use crate::node::Node;
 
-/// What may be declared of a number.
+/// The keywords of numbers.
 const OF_NUMBERS: [&str; 7] = [
     "type",
     "format",
@@ -19,26 +19,28 @@ const OF_NUMBERS: [&str; 7] = [
     "multipleOf",
 ];
 
-/// A schema with `type: string`.
+/// Reads a schema with `type: string`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn string(node: &Node<'_>) -> Result<Type, Problem> {
     match node.text_of("format")? {
         Some("decimal") => {
             allow(node, &["type", "format", "pattern", "x-decimal-places"])?;
             let places = node
                 .count("x-decimal-places")?
-                .ok_or_else(|| node.refuse("`format: decimal` needs `x-decimal-places`, the number of decimals"))?;
-            let places = u32::try_from(places).map_err(|_| node.refuse("too many decimal places"))?;
+                .ok_or_else(|| node.refuse("a string with `format: decimal` must have `x-decimal-places`"))?;
+            let places = u32::try_from(places).map_err(|_| node.refuse("`x-decimal-places` is too large"))?;
             Ok(Type::Decimal { places })
         }
         Some("date-time") => plain(node, Type::DateTime),
         Some("date") => plain(node, Type::Date),
         Some("byte") => plain(node, Type::Bytes),
         Some("uuid") => plain(node, Type::Uuid),
-        Some("binary") => Err(node
-            .refuse("a string of format `binary` is not supported here; leave the format out and state a `pattern`")),
+        Some("binary") => {
+            Err(node
+                .refuse("a string with `format: binary` is not supported here; remove the format and use a `pattern`"))
+        }
         format => {
             allow(node, &["type", "format", "minLength", "maxLength", "pattern"])?;
             let (min_length, max_length) = span(node, "minLength", "maxLength")?;
@@ -57,10 +59,10 @@ fn plain(node: &Node<'_>, ty: Type) -> Result<Type, Problem> {
     Ok(ty)
 }
 
-/// Two counts of which the first must not be above the second.
+/// Reads a minimum and a maximum count.
 ///
 /// # Errors
-/// When it is, or one is no count.
+/// If one is not a count, or the minimum exceeds the maximum.
 pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Option<usize>), Problem> {
     let (min, max) = (node.count(low)?, node.count(high)?);
     match (min, max) {
@@ -71,30 +73,26 @@ pub fn span(node: &Node<'_>, low: &str, high: &str) -> Result<(Option<usize>, Op
     }
 }
 
-/// The regular expression in the member `key`.
+/// Reads the regular expression in the member `key`.
 ///
 /// # Errors
-/// When it is none in ECMAScript, or none that generated servers can match.
+/// If it is not valid ECMAScript, or is not supported by generated servers.
 pub fn pattern(node: &Node<'_>, key: &str) -> Result<Option<Pattern>, Problem> {
     let Some(place) = node.get(key) else { return Ok(None) };
     let text = place.text()?;
-    let refuse = |reason: String| {
-        place.refuse(format!(
-            "the pattern `{text}` does not compile: {reason}; write it as ECMAScript has it"
-        ))
-    };
+    let refuse = |reason: String| place.refuse(format!("`{text}` is not a valid ECMAScript pattern: {reason}"));
     regress::Regex::new(text).map_err(|error| refuse(error.text))?;
     Pattern::compiled(text).map(Some).map_err(refuse)
 }
 
-/// A schema with `type: integer`.
+/// Reads a schema with `type: integer`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     let not = node.get("not");
     if let Some(place) = not.as_ref().filter(|place| place.value() != &json!({})) {
-        return Err(place.refuse("of an integer, `not` is supported only as `not: {}`, by which Dropshot means 0"));
+        return Err(place.refuse("on an integer, `not` is supported only as `not: {}`, with which Dropshot excludes 0"));
     }
     match not {
         Some(_) => allow(node, &[OF_NUMBERS.as_slice(), &["not"]].concat())?,
@@ -104,9 +102,9 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     let mut rules = number_rules(node, |place| {
         let value = place.value();
         let whole = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
-        // Dropshot writes some whole bounds as `0.0`.
+        // Dropshot writes some integer bounds as `0.0`.
         let whole = whole.or_else(|| value.as_f64().filter(|it| it.fract() == 0.0).map(|it| it as i128));
-        whole.ok_or_else(|| place.refuse("must be a whole number"))
+        whole.ok_or_else(|| place.refuse("must be an integer"))
     })?;
     rules.not_zero = not.is_some();
     let (low, high) = kind.range();
@@ -119,7 +117,7 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     if least > high || most < low || rules.multiple_of.is_some_and(|unit| unit > high) {
         let name = kind.name();
         return Err(node.refuse(format!(
-            "no value of this format, from {low} to {high} (`{name}`), keeps these rules; use a wider format"
+            "the rules allow no value of this format, which ranges from {low} to {high} (`{name}`); use a wider format"
         )));
     }
     if least > most {
@@ -128,10 +126,10 @@ pub fn integer(node: &Node<'_>) -> Result<Type, Problem> {
     Ok(Type::Integer { kind, rules })
 }
 
-/// The Rust type that an integer's format asks for.
+/// The Rust type of an integer, from its `format`.
 ///
 /// # Errors
-/// When the format is none of a whole number.
+/// If the format is not one of integers.
 pub fn integer_kind(node: &Node<'_>) -> Result<IntegerKind, Problem> {
     Ok(match node.text_of("format")? {
         Some("int8") => IntegerKind::I8,
@@ -146,13 +144,13 @@ pub fn integer_kind(node: &Node<'_>) -> Result<IntegerKind, Problem> {
         Some("uint128") => IntegerKind::U128,
         Some(other) => {
             return Err(node.refuse(format!(
-                "integer format `{other}` is unknown; use int8 to int128 or uint8 to uint128"
+                "the integer format `{other}` is not supported; use int8 to int128 or uint8 to uint128"
             )));
         }
     })
 }
 
-/// The rules of a number, whose own numbers `read` reads.
+/// Reads the rules of a number, using `read` to read their values.
 fn number_rules<T: PartialOrd + Default>(
     node: &Node<'_>,
     read: impl Fn(&Node<'_>) -> Result<T, Problem>,
@@ -165,7 +163,7 @@ fn number_rules<T: PartialOrd + Default>(
         None => None,
         Some(place) => match read(&place)? {
             unit if unit > T::default() => Some(unit),
-            _ => return Err(place.refuse("must be more than 0")),
+            _ => return Err(place.refuse("must be greater than 0")),
         },
     };
     Ok(NumberRules {
@@ -176,10 +174,10 @@ fn number_rules<T: PartialOrd + Default>(
     })
 }
 
-/// A schema with `type: number`.
+/// Reads a schema with `type: number`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn number(node: &Node<'_>) -> Result<Type, Problem> {
     if node.text_of("format")? == Some("decimal") {
         allow(node, &["type", "format", "x-max-significant-digits"])?;

@@ -1,4 +1,6 @@
-//! Schemas: the types that they are, with the names that those have or are given.
+//! Schemas and their types, which are named or get a derived name.
+//!
+//! Schemas nest, so this module and `field`, `object` and `union` call each other.
 
 use codegen_runtime::ArrayRules;
 use proc_macro2::Ident;
@@ -9,17 +11,18 @@ use super::embed::{embedded, references};
 use super::field::may_be_null;
 use super::keywords::{ANNOTATIONS, allow};
 use super::{enumerations, names, object, plausible, scalar, union};
-use crate::Problem;
+use crate::error::Problem;
+use crate::model::plausible::KEYWORD;
 use crate::model::{MapRules, Shape, Type, TypeDefinition};
 use crate::node::Node;
 
-/// Types of schemas that stand inside other schemas, with names made of the place where they stand.
+/// The types of inline schemas, with names derived from their places.
 pub type Derived = Vec<TypeDefinition>;
 
 /// Reads a component schema.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
     match node.flag("nullable")? {
         true => nullable(name, node, false, derived),
@@ -27,10 +30,10 @@ pub fn definition(name: &str, node: &Node<'_>, derived: &mut Derived) -> Result<
     }
 }
 
-/// The type of the schema at `node`, as one with a name: that of the reference, or one derived, `proposed`.
+/// The named type of the schema at `node`: the one that it refers to, or a new one with a name derived from `proposed`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
     if node.flag("nullable")? {
         let is_this = |known: &&TypeDefinition| {
@@ -53,10 +56,11 @@ pub fn named_type(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Res
     derive(node, proposed, derived)
 }
 
-/// The reference that the schema at `node` is, or goes around to say more of it. What stands there is no type of its own.
+/// The reference at `node`, possibly wrapped in an `allOf` that only adds annotations. Such a schema does not define a
+/// type.
 ///
 /// # Errors
-/// When an `allOf` is no list.
+/// If `allOf` is not an array.
 pub fn reference<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Problem> {
     if node.get("$ref").is_some() {
         return Ok(Some(node.clone()));
@@ -72,10 +76,10 @@ pub fn reference<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Problem> {
     )
 }
 
-/// Gives the schema at `node` the name `proposed`.
+/// Defines a type for the schema at `node`, with a name derived from `proposed`.
 fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Ident, Problem> {
-    // A schema that several places share (through allOf, a path, a shared response) is read several times, but is one
-    // type, named by whoever came first. One that holds itself finds itself here while it is read.
+    // A shared schema (through `allOf`, a path item or a shared response) is read several times but defines one type,
+    // named by the first place. A recursive schema also finds its type here.
     if let Some(known) = derived
         .iter()
         .find(|known| known.pointer == node.pointer() && !is_nullable(known))
@@ -91,12 +95,12 @@ fn derive(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Iden
     Ok(ident)
 }
 
-/// Whether it adds null to another type, which then stands at the same place.
+/// Whether the definition only adds null to another type, which has the same pointer.
 fn is_nullable(definition: &TypeDefinition) -> bool {
     matches!(definition.shape, Shape::Newtype(Type::Nullable(_)))
 }
 
-/// What stands for a type while it is read.
+/// The placeholder for a type while it is being read.
 fn unread(name: &str, ident: &Ident, node: &Node<'_>) -> TypeDefinition {
     TypeDefinition {
         name: name.to_string(),
@@ -112,11 +116,11 @@ fn unread(name: &str, ident: &Ident, node: &Node<'_>) -> TypeDefinition {
     }
 }
 
-/// A named type that may be null: a newtype of what it is otherwise.
+/// Defines a nullable type as a newtype of an `Option`.
 fn nullable(name: &str, node: &Node<'_>, inline: bool, derived: &mut Derived) -> Result<TypeDefinition, Problem> {
     let value = ty(node, &format!("{name}Value"), derived)?;
     let shape = match value {
-        // Its values include null already.
+        // These types already include null.
         Type::Any | Type::Null => Shape::Newtype(value),
         value => Shape::Newtype(Type::Nullable(Box::new(value))),
     };
@@ -151,7 +155,7 @@ fn with_shape(name: &str, node: &Node<'_>, inline: bool, shape: Shape) -> Result
     Ok(TypeDefinition {
         name: name.to_string(),
         ident: names::type_name(name, node)?,
-        docs: docs(node)?,
+        docs: node.description()?,
         shape,
         schema: embedded(node.value()),
         refers_to,
@@ -162,10 +166,10 @@ fn with_shape(name: &str, node: &Node<'_>, inline: bool, shape: Shape) -> Result
     })
 }
 
-/// Gives a name to a part of a schema, which its place in the schema tells from the whole.
+/// Defines a type for a part of a schema, with a name derived from `proposed`.
 ///
 /// # Errors
-/// When nothing of the name can stand in Rust.
+/// If no Rust identifier can be derived from the name.
 pub fn derived_part(proposed: &str, node: &Node<'_>, shape: Shape, derived: &mut Derived) -> Result<Ident, Problem> {
     let is_this = |known: &&TypeDefinition| known.pointer == node.pointer();
     if let Some(known) = derived.iter().find(is_this) {
@@ -181,46 +185,46 @@ pub fn derived_part(proposed: &str, node: &Node<'_>, shape: Shape, derived: &mut
     Ok(ident)
 }
 
-/// Whether null is the only value (`enum: [null]`, as Dropshot writes Rust's `()`).
+/// Whether null is the only value (`enum: [null]`, which Dropshot emits for `()`).
 fn is_null(node: &Node<'_>) -> bool {
     let values = node.get("enum").and_then(|list| list.value().as_array());
     values.is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_null))
 }
 
-/// The type of the schema at `node`; `proposed` names it if it has no name and needs one.
+/// The type of the schema at `node`. If it needs a name and has none, the name is derived from `proposed`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     if let Some(reference) = node.text_of("$ref")? {
         if let Some((key, place)) = node.members()?.into_iter().find(|(key, _)| *key != "$ref") {
             return Err(place.refuse(format!(
-                "OpenAPI 3.0 ignores `{key}` beside a `$ref`; put the reference into an `allOf` of its own"
+                "OpenAPI 3.0 ignores `{key}` beside a `$ref`; wrap the reference in an `allOf`"
             )));
         }
-        let ident = named(reference, node)?;
+        let ident = names::named(reference, node)?;
         node.resolved()?;
         return Ok(Type::Named(ident));
     }
     if let Some(place) = node.get("not")
         && node.text_of("type")? != Some("integer")
     {
-        // As Dropshot writes a type without values.
+        // Dropshot emits this for a type without values.
         if place.value().as_object().is_some_and(serde_json::Map::is_empty) {
             allow(node, &["not"])?;
             return Ok(Type::Never);
         }
-        return Err(place.refuse("`not` is supported only as `not: {}`, which no value is; name one type"));
+        return Err(place.refuse("`not` is supported only as `not: {}`; declare a `type` instead"));
     }
     if is_null(node) {
         allow(node, &["type", "enum"])?;
         return Ok(Type::Null);
     }
     if let Some(all_of) = node.get("allOf") {
-        // The wrapper that gives a reference a description, a default or `nullable` of its own.
+        // An `allOf` that adds a description, default or `nullable` to a reference.
         return match all_of.items()?.as_slice() {
-            [] => Err(all_of.refuse("an `allOf` needs at least one part")),
-            // One part that names no members is the schema itself.
+            [] => Err(all_of.refuse("an `allOf` must have at least one part")),
+            // A single part without members is equivalent to the schema itself.
             [only] if node.get("properties").is_none() && !is_inline_object(only)? => {
                 allow(node, &["allOf"])?;
                 ty(only, proposed, derived)
@@ -249,7 +253,7 @@ pub fn ty(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type
         Some("array") => array(node, proposed, derived),
         Some("object") if object::is_object(node)? => Ok(Type::Named(derive(node, proposed, derived)?)),
         Some("object") => map(node, proposed, derived),
-        Some(other) => Err(node.refuse(format!("type `{other}` is unknown"))),
+        Some(other) => Err(node.refuse(format!("the type `{other}` does not exist in OpenAPI"))),
     }
 }
 
@@ -281,7 +285,7 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
             "minProperties",
             "maxProperties",
             "x-key-pattern",
-            plausible::KEYWORD,
+            KEYWORD,
         ],
     )?;
     let values = match node.get("additionalProperties") {
@@ -303,42 +307,23 @@ fn map(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, P
     })
 }
 
-/// The type of an array's items, a map's values or an alternative; `proposed` names it if it needs a name.
+/// The type of an array's items, a map's values or an alternative. If it needs a name, it is derived from `proposed`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn inner(node: &Node<'_>, proposed: &str, derived: &mut Derived) -> Result<Type, Problem> {
     let inner = ty(node, proposed, derived)?;
     if matches!(inner, Type::Decimal { .. }) {
         return Err(node.refuse(
-            "items and map values of `format: decimal` need a name: move this schema to components/schemas and \
-             refer to it",
+            "items and map values with `format: decimal` must be named schemas; move this schema to components/schemas \
+             and refer to it",
         ));
     }
     if let Some(place) = node.get("default") {
-        return Err(place.refuse("an item or a map's value cannot be left out, so it has no default"));
+        return Err(place.refuse("an item or a map value must not have a default, because it cannot be omitted"));
     }
     Ok(match node.flag("nullable")? || may_be_null(node)? {
         true if inner != Type::Any => Type::Nullable(Box::new(inner)),
         _ => inner,
     })
-}
-
-/// The description, trimmed; empty when there is none.
-///
-/// # Errors
-/// When it is no string.
-pub fn docs(node: &Node<'_>) -> Result<String, Problem> {
-    Ok(node.text_of("description")?.unwrap_or_default().trim().to_string())
-}
-
-/// The Rust name of the component schema that `reference` names.
-///
-/// # Errors
-/// When it names something else.
-pub fn named(reference: &str, node: &Node<'_>) -> Result<Ident, Problem> {
-    match reference.strip_prefix("#/components/schemas/") {
-        Some(name) if !name.contains('/') => names::type_name(name, node),
-        _ => Err(node.refuse(format!("`{reference}` must name a schema under #/components/schemas/"))),
-    }
 }

@@ -1,13 +1,13 @@
-//! Who may call: data that is handed on, for nothing of it is checked by generated code.
+//! Authentication. The generated code passes it on as data and does not check it.
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{Requirement, SecurityKind, SecurityScheme};
 use crate::node::Node;
 
-/// Reads the schemes.
+/// Reads the security schemes.
 ///
 /// # Errors
-/// What is no security scheme, with its place.
+/// The first scheme that is invalid.
 pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
     let Some(list) = root
         .get("components")
@@ -34,7 +34,8 @@ pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
             "mutualTLS" => SecurityKind::MutualTls,
             other => {
                 return Err(scheme.refuse(format!(
-                    "a security scheme of type `{other}` is unknown; use apiKey, http, oauth2 or openIdConnect"
+                    "the security scheme type `{other}` does not exist in OpenAPI; use apiKey, http, oauth2 or \
+                     openIdConnect"
                 )));
             }
         };
@@ -46,10 +47,10 @@ pub fn schemes(root: &Node<'_>) -> Result<Vec<SecurityScheme>, Problem> {
     Ok(all)
 }
 
-/// Reads what an operation asks of its callers: one of several lists of schemes. None of its own is the document's.
+/// Reads the `security` of an operation, or that of the document if the operation has none.
 ///
 /// # Errors
-/// A scheme that the document does not have.
+/// If the document does not declare the scheme.
 pub fn requirements(root: &Node<'_>, operation: &Node<'_>) -> Result<Vec<Vec<Requirement>>, Problem> {
     let Some(list) = operation.get("security").or_else(|| root.get("security")) else {
         return Ok(Vec::new());
@@ -63,7 +64,7 @@ pub fn requirements(root: &Node<'_>, operation: &Node<'_>) -> Result<Vec<Vec<Req
         for (name, scopes) in alternative.members()? {
             if known.as_ref().and_then(|known| known.get(name)).is_none() {
                 return Err(scopes.refuse(format!(
-                    "`{name}` is no security scheme of this document; define it under components/securitySchemes"
+                    "the security scheme `{name}` is not defined; define it in components/securitySchemes"
                 )));
             }
             let scopes = scopes.items()?;

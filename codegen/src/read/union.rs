@@ -1,28 +1,29 @@
-//! `oneOf` and `anyOf`: one of several alternatives, told apart as serde does.
+//! `oneOf` and `anyOf`, whose alternatives are distinguished as serde does.
 
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 use serde_json::Value;
 
 use super::keywords::allow;
-use super::schema::{self, Derived, docs, named};
+use super::names::named;
+use super::schema::{self, Derived};
 use super::{kinds, names, object};
-use crate::Problem;
+use crate::error::Problem;
 use crate::model::{Alternative, Field, JoinedPart, Shape, Tagging, Type, Union};
 use crate::node::Node;
 
-/// The alternatives, and how they are told apart.
+/// The alternatives, and how they are distinguished.
 type Told = (Tagging, Vec<Alternative>);
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Reads the union whose alternatives stand in the member `keyword` of `node`; `owner` is its Rust name.
+/// Reads the union in the member `keyword` of `node`. Its Rust name is `owner`.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived) -> Result<Shape, Problem> {
     match node.get("properties") {
-        // The members beside it are read for themselves.
+        // The members beside it are read separately.
         Some(_) => allow(
             node,
             &["oneOf", "anyOf", "discriminator", "type", "properties", "required"],
@@ -32,7 +33,7 @@ pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived)
     let list = node.need(keyword)?;
     let items = list.items()?;
     if items.is_empty() {
-        return Err(list.refuse(format!("a `{keyword}` needs at least one alternative")));
+        return Err(list.refuse(format!("a `{keyword}` must have at least one alternative")));
     }
     let (tagging, mut alternatives) = if node.get("discriminator").is_some() {
         discriminated(node, &items)?
@@ -45,17 +46,17 @@ pub fn union(node: &Node<'_>, keyword: &str, owner: &str, derived: &mut Derived)
         (Tagging::Value { exclusive }, by_value(&items, owner, derived)?)
     };
     names::distinct(alternatives.iter_mut().map(|alternative| &mut alternative.ident));
-    // Of several objects that a value is, one would have members that another does not know.
+    // If a value matches several objects, one of them would lose the members that only the others declare.
     if tagging == (Tagging::Value { exclusive: false }) && kinds::overlap(&items)? {
         return Ok(Shape::Checked(alternatives));
     }
     Ok(Shape::Union(Union { tagging, alternatives }))
 }
 
-/// The keywords of alternatives.
+/// The keywords of unions.
 pub const KEYWORDS: [&str; 2] = ["oneOf", "anyOf"];
 
-/// The alternatives that stand beside members at `node`.
+/// The unions declared beside members at `node`.
 pub fn beside<'n>(node: &'n Node<'_>) -> impl Iterator<Item = &'static str> + 'n {
     let has_members = node.get("properties").is_some();
     KEYWORDS
@@ -63,10 +64,10 @@ pub fn beside<'n>(node: &'n Node<'_>) -> impl Iterator<Item = &'static str> + 'n
         .filter(move |keyword| has_members && node.get(keyword).is_some())
 }
 
-/// An object with members of its own and alternatives beside them, as schemars writes what is flattened.
+/// Reads an object with members and unions beside them, which schemars emits for flattened fields.
 ///
 /// # Errors
-/// What cannot be generated, with its place.
+/// The first part that is not supported.
 pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Shape, Problem> {
     let own = object::object(node, owner, derived)?;
     let own_names: Vec<String> = own.fields.iter().map(|field| field.name.clone()).collect();
@@ -109,7 +110,7 @@ pub fn joined(node: &Node<'_>, owner: &str, derived: &mut Derived) -> Result<Sha
     Ok(Shape::Joined(parts))
 }
 
-/// Alternatives that a `discriminator` names.
+/// Reads alternatives with a `discriminator`.
 fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
     let discriminator = node.need("discriminator")?;
     let tag = discriminator.need("propertyName")?.text()?;
@@ -134,7 +135,10 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
             .transpose()?
             .flatten()
         else {
-            return Err(item.refuse("a discriminator tells named alternatives apart: move this to components/schemas"));
+            return Err(item.refuse(
+                "the alternatives of a discriminator must be named schemas; move this one to \
+                                    components/schemas",
+            ));
         };
         let ident = named(reference, item)?;
         let mut values: Vec<String> = mapping
@@ -149,7 +153,7 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
             .iter()
             .find(|value| alternatives.iter().any(|known| known.values.contains(value)))
         {
-            return Err(item.refuse(format!("`{value}` already stands for another alternative")));
+            return Err(item.refuse(format!("`{value}` already identifies another alternative")));
         }
         alternatives.push(Alternative {
             tag_field: Some(tag_field(item, tag)?),
@@ -165,13 +169,13 @@ fn discriminated(node: &Node<'_>, items: &[Node<'_>]) -> Result<Told, Problem> {
         .find(|(_, target, _)| !references.contains(&target.as_str()))
     {
         return Err(place.refuse(format!(
-            "`{value}` stands for {target}, which is not among the alternatives"
+            "`{value}` refers to {target}, which is not one of the alternatives"
         )));
     }
     Ok((Tagging::Member(tag.to_string()), alternatives))
 }
 
-/// The member that tells the alternative apart; it must always be there, and be text.
+/// The member that identifies the alternative, which must be required and a string.
 fn tag_field(item: &Node<'_>, tag: &str) -> Result<Ident, Problem> {
     let wrong = || {
         item.refuse(format!(
@@ -180,7 +184,7 @@ fn tag_field(item: &Node<'_>, tag: &str) -> Result<Ident, Problem> {
     };
     let fields = fields(item)?.ok_or_else(wrong)?;
     let field = fields.into_iter().find(|field| field.name == tag).ok_or_else(wrong)?;
-    // A named type is an enumeration here: anything else would have no text, which `lint` sees.
+    // A named type must be a string enumeration, which `lint` checks.
     let is_text = matches!(field.ty, Type::String(_) | Type::Named(_));
     if !is_text || !field.required || field.nullable {
         return Err(wrong());
@@ -188,7 +192,7 @@ fn tag_field(item: &Node<'_>, tag: &str) -> Result<Ident, Problem> {
     Ok(field.ident)
 }
 
-/// The members of an alternative; `None` if it is no object.
+/// The members of an alternative; `None` if it is not an object.
 fn fields(item: &Node<'_>) -> Result<Option<Vec<Field>>, Problem> {
     let target = item.resolved()?;
     if !object::is_object(&target)? {
@@ -198,7 +202,7 @@ fn fields(item: &Node<'_>) -> Result<Option<Vec<Field>>, Problem> {
     Ok(Some(object.fields))
 }
 
-/// The only text that a member can be: an enumeration of one value.
+/// The only possible value of a member, from an enumeration with one value.
 fn constant(field: &Field) -> Option<&str> {
     let values = field.schema.get("enum")?.as_array()?;
     let is_plain = field.required && !field.nullable && matches!(field.ty, Type::Named(_));
@@ -208,7 +212,7 @@ fn constant(field: &Field) -> Option<&str> {
     }
 }
 
-/// The member that every alternative requires with one text of its own.
+/// The member that every alternative requires with a different constant value.
 fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
     let mut candidates: Vec<(String, Vec<String>)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -229,7 +233,7 @@ fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
             value.is_some()
         });
     }
-    // With one alternative, there is nothing to tell apart.
+    // A single alternative needs no tag.
     Ok(candidates
         .into_iter()
         .next()
@@ -237,7 +241,7 @@ fn common_tag(items: &[Node<'_>]) -> Result<Option<String>, Problem> {
         .filter(|_| items.len() > 1))
 }
 
-/// serde's internal and adjacent tagging.
+/// Reads alternatives with serde's internal or adjacent tagging.
 fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived) -> Result<Told, Problem> {
     let mut alternatives = Vec::new();
     for item in items {
@@ -252,9 +256,9 @@ fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived
         let content = schema::ty(item, &format!("{owner}{}", value.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
             ident,
-            docs: docs(item)?,
+            docs: item.description()?,
             content: Some(content),
-            // What has alternatives beside its members has them in a part of its own.
+            // An alternative with its own unions has the member in a separate part.
             tag_field: Some(field.ident).filter(|_| !target.as_ref().is_ok_and(is_joined)),
             values: vec![value],
         });
@@ -262,11 +266,12 @@ fn by_member(items: &[Node<'_>], tag: String, owner: &str, derived: &mut Derived
     Ok((Tagging::Member(tag), alternatives))
 }
 
-/// serde's external tagging: texts, and objects of exactly one member. `None` if one is neither, or all are texts.
+/// Reads alternatives with serde's external tagging: strings and objects with exactly one member. `None` if an
+/// alternative is neither, or if all are strings.
 fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Option<Vec<Alternative>>, Problem> {
     let mut named: Vec<(String, String, Option<Node<'_>>, &Node<'_>)> = Vec::new();
     for item in items {
-        let about = docs(item)?;
+        let about = item.description()?;
         let texts = item.get("enum").and_then(|list| list.value().as_array());
         if let Some(texts) = texts.filter(|_| item.text_of("type").ok().flatten() == Some("string")) {
             for text in texts {
@@ -307,7 +312,7 @@ fn by_name(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Opt
     Ok(Some(alternatives))
 }
 
-/// serde's `untagged`: each alternative is tried.
+/// Reads alternatives with serde's `untagged`: each one is tried.
 fn by_value(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Vec<Alternative>, Problem> {
     let mut alternatives: Vec<Alternative> = Vec::new();
     for item in items {
@@ -321,7 +326,7 @@ fn by_value(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Ve
         let content = schema::inner(item, &format!("{owner}{}", unique.to_upper_camel_case()), derived)?;
         alternatives.push(Alternative {
             ident: names::any_variant_name(&unique, item),
-            docs: docs(item)?,
+            docs: item.description()?,
             content: Some(content),
             tag_field: None,
             values: vec![unique],
@@ -330,7 +335,7 @@ fn by_value(items: &[Node<'_>], owner: &str, derived: &mut Derived) -> Result<Ve
     Ok(alternatives)
 }
 
-/// What an alternative without a name on the wire is called: its title, its schema's name, its format or type.
+/// The name of an alternative without a name on the wire: its title, its schema's name, or its format or type.
 fn called(item: &Node<'_>) -> Result<String, Problem> {
     if let Some(title) = item.text_of("title")? {
         return Ok(title.to_string());

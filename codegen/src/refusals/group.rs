@@ -1,18 +1,18 @@
-//! Refusals by their cause.
+//! Groups errors by cause.
 
-use crate::Problem;
+use crate::error::Problem;
 use crate::read::{ANNOTATIONS, KEYWORDS};
 
-/// The refusals of one cause.
+/// Errors with the same cause.
 #[derive(Debug)]
 pub struct Group {
-    /// The cause: the reason without the names that differ from place to place.
+    /// The cause: the message without names that differ from place to place.
     pub cause: String,
-    /// The refusals, in the document's order.
+    /// The errors, in document order.
     pub problems: Vec<Problem>,
 }
 
-/// Groups refusals by cause, the most frequent first.
+/// Groups errors by cause, the most frequent first.
 pub fn groups(problems: Vec<Problem>) -> Vec<Group> {
     let mut all: Vec<Group> = Vec::new();
     for problem in problems {
@@ -32,7 +32,7 @@ pub fn groups(problems: Vec<Problem>) -> Vec<Group> {
     all
 }
 
-/// Words of OpenAPI beside those of schemas, which are the cause and not a name in the document.
+/// Words of OpenAPI that are not schema keywords. They are part of the cause rather than names of the document.
 const WORDS: [&str; 27] = [
     "allowEmptyValue",
     "allowReserved",
@@ -74,7 +74,7 @@ fn cause(reason: &str) -> String {
     let mut out = String::new();
     for (index, piece) in reason.split('`').enumerate() {
         if index % 2 == 0 {
-            // A pointer stands bare.
+            // Pointers are not quoted.
             let words = piece
                 .split(' ')
                 .map(|word| if word.starts_with("#/") { "…" } else { word });

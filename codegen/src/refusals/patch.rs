@@ -1,8 +1,8 @@
-//! Replacing a refused place by something that is never refused.
+//! Replacement of a refused value by a valid one.
 
 use serde_json::{Map, Value, json};
 
-/// Replaces or removes what stands at `pointer`; `false` when nothing stands there that could be.
+/// Replaces or removes the value at `pointer`; `false` if there is none that could be.
 pub fn replace(document: &mut Value, pointer: &str) -> bool {
     let tokens: Vec<&str> = pointer.trim_start_matches('#').split('/').skip(1).collect();
     let Some((last, before)) = tokens.split_last() else {
@@ -19,7 +19,7 @@ pub fn replace(document: &mut Value, pointer: &str) -> bool {
             Some(harmless) => members.insert(name, harmless).is_some(),
             None => members.shift_remove(&name).is_some(),
         },
-        // Other items' places must stay what they are.
+        // The other items must keep their indexes.
         Value::Array(items) => match (last.parse::<usize>(), harmless) {
             (Ok(index), Some(harmless)) if index < items.len() => {
                 items[index] = harmless;
@@ -31,7 +31,7 @@ pub fn replace(document: &mut Value, pointer: &str) -> bool {
     }
 }
 
-/// What is put at a place; `None` where leaving it out is harmless.
+/// The replacement for a value; `None` if it can be removed.
 fn harmless(tokens: &[&str], parent: &Value, name: &str) -> Option<Value> {
     let around = tokens.len().checked_sub(2).map_or("", |index| tokens[index]);
     let is_properties = tokens
@@ -53,7 +53,7 @@ fn harmless(tokens: &[&str], parent: &Value, name: &str) -> Option<Value> {
         _ => {}
     }
     if is_properties {
-        // A keyword of a member, whatever the member is called.
+        // A keyword of a member, whatever the member's name.
         return None;
     }
     match (around, name) {
@@ -70,7 +70,7 @@ fn harmless(tokens: &[&str], parent: &Value, name: &str) -> Option<Value> {
     }
 }
 
-/// A parameter of text, at the same place under the same name.
+/// A string parameter with the same location and name.
 fn parameter(refused: Option<&Value>) -> Value {
     let mut new = Map::new();
     let text = |key: &str| refused.and_then(|refused| refused.get(key)).and_then(Value::as_str);

@@ -1,34 +1,34 @@
-//! A document without the operations that cannot be generated.
+//! Removal of the operations that are not supported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::all;
-use crate::Problem;
+use super::search::all;
+use crate::error::Problem;
 use crate::load::Document;
 use crate::node::escaped;
 
-/// An operation that is left out, and the first reason why.
+/// An operation that was left out, with its first error.
 #[derive(Debug)]
 pub struct Left {
-    /// The method in capitals.
+    /// The method, in upper case.
     pub method: String,
     /// The path.
     pub path: String,
-    /// `operationId`, where there is one.
+    /// The `operationId`, if declared.
     pub id: Option<String>,
-    /// Why.
-    pub why: String,
+    /// The reason.
+    pub reason: String,
 }
 
-/// How often leaving out may show something else: each round leaves something out.
+/// The maximum number of rounds. Each one removes something, which may reveal other errors.
 const ROUNDS: usize = 20;
 
-/// Leaves out what cannot be generated, with every operation and schema that needs it.
+/// Removes everything that is not supported, and all operations and schemas that depend on it.
 ///
 /// # Errors
-/// A refusal that belongs to no operation and no component, or of which nothing is rid by leaving out.
+/// If an error does not belong to an operation or component, or cannot be removed.
 pub fn skipping(document: &Document) -> Result<(Document, Vec<Left>), Problem> {
     let mut document = document.clone();
     let mut left = Vec::new();
@@ -57,25 +57,25 @@ pub fn skipping(document: &Document) -> Result<(Document, Vec<Left>), Problem> {
     ))
 }
 
-/// Removes each operation and component that holds or needs a refused place; `false` when there was none.
+/// Removes each operation and component that contains or depends on a refused value; `false` if there is none.
 fn leave_out(document: &mut Value, refused: &[(&str, String)], left: &mut Vec<Left>) -> bool {
     let uses = uses(document);
-    let why = |pointer: &str| -> Option<&String> {
+    let reason = |pointer: &str| -> Option<&String> {
         let reached = reached(pointer, &uses);
         let holds = |place: &str| reached.iter().any(|holder| within(place, holder));
-        refused.iter().find(|(place, _)| holds(place)).map(|(_, why)| why)
+        refused.iter().find(|(place, _)| holds(place)).map(|(_, reason)| reason)
     };
     let mut removed = Vec::new();
     for (path, item) in members(document.get("paths")) {
         let at = format!("#/paths/{}", escaped(path));
-        let shared = why(&format!("{at}/parameters"));
-        let here = refused.iter().find(|(place, _)| *place == at).map(|(_, why)| why);
+        let shared = reason(&format!("{at}/parameters"));
+        let here = refused.iter().find(|(place, _)| *place == at).map(|(_, reason)| reason);
         for (member, value) in members(Some(item)) {
             let pointer = format!("{at}/{}", escaped(member));
             if member == "parameters" {
                 continue;
             }
-            let Some(why) = why(&pointer).or(shared).or(here) else {
+            let Some(reason) = reason(&pointer).or(shared).or(here) else {
                 continue;
             };
             if value.get("responses").is_some() || value.get("operationId").is_some() {
@@ -83,7 +83,7 @@ fn leave_out(document: &mut Value, refused: &[(&str, String)], left: &mut Vec<Le
                     method: member.to_uppercase(),
                     path: path.clone(),
                     id: value.get("operationId").and_then(Value::as_str).map(str::to_string),
-                    why: why.clone(),
+                    reason: reason.clone(),
                 });
             }
             removed.push(pointer);
@@ -92,7 +92,7 @@ fn leave_out(document: &mut Value, refused: &[(&str, String)], left: &mut Vec<Le
     for (kind, list) in members(document.get("components")) {
         for (name, _) in members(Some(list)) {
             let pointer = format!("#/components/{kind}/{}", escaped(name));
-            if why(&pointer).is_some() {
+            if reason(&pointer).is_some() {
                 removed.push(pointer);
             }
         }
@@ -126,7 +126,7 @@ fn remove(document: &mut Value, pointer: &str) {
     }
 }
 
-/// What each operation, list of parameters and component refers to.
+/// The references of each operation, parameter list and component.
 fn uses(document: &Value) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     for first in ["paths", "components"] {
@@ -145,7 +145,7 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(reference)) = members.get("$ref") {
-                // What stands deeper belongs to its component.
+                // A reference to a nested value counts as one to its component.
                 let parts: Vec<&str> = reference.splitn(5, '/').take(4).collect();
                 found.insert(parts.join("/"));
             }
@@ -156,7 +156,7 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The place itself and everything it refers to, directly or not.
+/// The pointer itself and everything that it refers to, directly or indirectly.
 fn reached(pointer: &str, uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
     let mut reached = BTreeSet::from([pointer.to_string()]);
     let mut next = vec![pointer.to_string()];

@@ -1,25 +1,25 @@
-//! A crate around generated code that serves from the first day.
+//! A new crate that serves a document.
 
 use std::path::{Path, PathBuf};
 
-use super::{Plan, Template};
-use crate::Problem;
+use super::plan::{Plan, Template};
 use crate::emit::{self, Dispatch, Root};
+use crate::error::Problem;
 use crate::load::Document;
 use crate::model::Api;
 use crate::output;
 
-/// Where the crate gets `codegen-runtime` from.
+/// The source of the `codegen-runtime` dependency.
 #[derive(Clone, Debug)]
 pub enum Runtime {
-    /// A folder.
+    /// A local folder.
     Path(PathBuf),
-    /// The registry, in this generator's version.
+    /// The registry, in the same version as this generator.
     Published,
 }
 
 impl Runtime {
-    /// The folder beside this generator's sources, while it is there, else the registry.
+    /// The folder beside this generator's sources if it exists, otherwise the registry.
     pub fn usual() -> Self {
         let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime");
         match beside.join("Cargo.toml").exists() {
@@ -52,7 +52,7 @@ const OF_THE_CRATE: &[(&str, &str)] = files! {
     "README.md" => "README.md.template",
     "src/context.rs" => "src/context.rs.template",
     "src/error.rs" => "src/error.rs.template",
-    "src/front_door.rs" => "src/front_door.rs.template",
+    "src/gateway.rs" => "src/gateway.rs.template",
     "src/lib.rs" => "src/lib.rs.template",
     "src/main.rs" => "src/main.rs.template",
     "src/endpoints/mod.rs" => "src/endpoints/mod.rs.template",
@@ -67,15 +67,15 @@ const OF_EACH_OPERATION: &[(&str, &str)] = files! {
 };
 
 const RAW_BODY: &str = "
-/// The exact bytes of the request's body.
+/// The exact bytes of the request body.
 ///
 /// # Errors
-/// 501, until the front door keeps them.
+/// 501 until this function is implemented.
 pub fn raw_body() -> Result<Vec<u8>, ApiError> {
-    Err(ApiError::not_written(\"front_door::raw_body\"))
+    Err(ApiError::not_implemented(\"gateway::raw_body\"))
 }";
 
-/// The templates of an operation's files in such a crate.
+/// The templates of an operation's files in a new crate.
 pub fn operation_templates() -> Vec<Template> {
     OF_EACH_OPERATION
         .iter()
@@ -86,11 +86,11 @@ pub fn operation_templates() -> Vec<Template> {
         .collect()
 }
 
-/// Writes a crate into `folder`, which must not be there or be empty; returns what was written. `skip` says that the
-/// document holds more than is generated of it.
+/// Writes a crate to `folder`, which must not exist or be empty, and returns the written files. `skip` means that some
+/// operations of the document were left out.
 ///
 /// # Errors
-/// When the folder holds something, its name is no name of a crate, or something cannot be written.
+/// If the folder is not empty, its name is not a valid crate name, or a file cannot be written.
 pub fn init(
     folder: &Path,
     document: &Document,
@@ -108,13 +108,13 @@ pub fn init(
             .all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_');
     if !fits || syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err() {
         return Err(Problem::Scaffold(format!(
-            "`{name}` is no name of a crate: use letters, digits, `-` and `_`, and begin with a letter"
+            "`{name}` is not a valid crate name; use letters, digits, `-` and `_`, and start with a letter"
         )));
     }
     let is_taken = folder.read_dir().is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
         return Err(Problem::Scaffold(format!(
-            "{} is not empty; name a folder that is new",
+            "{} is not empty; use a new folder",
             folder.display()
         )));
     }
@@ -124,7 +124,7 @@ pub fn init(
         false => "openapi.yaml",
     };
     let text = match is_of_several_files {
-        // As one: the others would have to come along, too.
+        // Merged into one file, so that the others need not be copied.
         true => format!("{:#}\n", document.value),
         false => std::fs::read_to_string(&document.path).map_err(|source| Problem::Io {
             path: document.path.clone(),

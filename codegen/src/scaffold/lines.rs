@@ -1,6 +1,7 @@
-//! Adding lines to a file that has others like them.
+//! Insertion of lines into a file with similar lines.
 
-/// The text with each of `new`'s lines that it lacks; a block, `mod x {` … `}`, gets those that stand in it.
+/// Adds those lines of `new` that the text does not have. Lines in a block, `mod x {` … `}`, are added to the same
+/// block.
 pub fn with(text: &str, new: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let new: Vec<&str> = new.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -29,7 +30,7 @@ pub fn with(text: &str, new: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Puts a line into its alphabetical place among those in `start..end` that begin alike, or behind the last.
+/// Inserts a line in alphabetical order among the lines of `start..end` with the same first word, or after the last.
 fn insert(lines: &mut Vec<String>, start: usize, end: usize, line: &str) {
     let name = |line: &str| line.trim().trim_end_matches(';').replace("r#", "");
     let kind = line.rsplit_once(' ').map_or("", |(kind, _)| kind);

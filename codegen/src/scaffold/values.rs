@@ -1,21 +1,22 @@
-//! What templates can name of an operation.
+//! The names that templates can use, for one operation.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
 
 use crate::emit::{Dispatch, operation_type};
 use crate::model::{Api, BodyContent, Operation};
+use crate::naming::is_used_by_generated_code;
 
-/// The names and what stands for them.
+/// The names with their values.
 pub struct Values {
     all: Vec<(&'static str, String)>,
     has_tag: bool,
 }
 
-/// Names of which an operation without tags has none: a template that needs one is passed over.
+/// Names that are undefined for an operation without tags. Templates that use them are skipped.
 const OF_TAGS: [&str; 2] = ["{{tag}}", "{{tag_name}}"];
 
-/// How wide a line may get.
+/// The maximum line length.
 const WIDTH: usize = 100;
 
 impl Values {
@@ -41,8 +42,8 @@ impl Values {
             match &body.content {
                 BodyContent::Json(ident) => {
                     let plain = ident.unraw().to_string();
-                    // A name that this file needs itself stands with its module.
-                    match crate::emit::is_generated_codes(&plain) {
+                    // Names that conflict with those of this file are qualified.
+                    match is_used_by_generated_code(&plain) {
                         true => arguments.push(("body", format!("crate::generated::types::{plain}"))),
                         false => {
                             arguments.push(("body", plain.clone()));
@@ -76,11 +77,11 @@ impl Values {
         };
         let summary = operation.docs.lines().next().unwrap_or_default().trim();
         let summary = match summary {
-            "" => format!("Answers `{} {}`.", operation.method, operation.path),
+            "" => format!("Handles `{} {}`.", operation.method, operation.path),
             text => text.to_string(),
         };
         let response = operation_type(api, operation, "Response").to_string();
-        // Of an answer that the handler builds as a whole, the document has no status.
+        // A response that the handler builds itself has no declared status.
         let status = operation.successes.first().and_then(|success| success.status);
         let status = status.map_or("default".to_string(), |status| status.to_string());
         let tag = operation.tag.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -104,7 +105,7 @@ impl Values {
         }
     }
 
-    /// The path of a template's file.
+    /// Replaces the names in a template's path.
     pub fn path(&self, template: &str) -> String {
         let plain = |name: &str| self.get(name).trim_start_matches("r#").to_string();
         let tag = match self.has_tag {
@@ -116,7 +117,7 @@ impl Values {
             .replace("{operation}", &plain("operation"))
     }
 
-    /// The text with everything replaced; the name that is not known otherwise.
+    /// Replaces the names in a template's content; the error is an unknown name.
     pub fn text(&self, template: &str) -> Result<String, String> {
         if !self.has_tag && OF_TAGS.iter().any(|name| template.contains(name)) {
             return Ok(String::new());
@@ -133,7 +134,7 @@ impl Values {
             let value = self.get(name);
             out += before;
             out += value;
-            // A line of nothing goes.
+            // A line that becomes empty is removed.
             let is_alone = value.is_empty() && (before.is_empty() || before.ends_with('\n'));
             rest = if is_alone {
                 after.strip_prefix('\n').unwrap_or(after)
@@ -152,7 +153,7 @@ impl Values {
     }
 }
 
-/// The arguments of `handle`, in one line or each in its own.
+/// The parameters of `handle`, on one line or one per line.
 fn signature(arguments: &[(&str, String)], prefix: &str, response: &str) -> String {
     let all: Vec<String> = arguments
         .iter()

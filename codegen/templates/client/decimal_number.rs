@@ -6,15 +6,15 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A number that is exactly what was written (`type: number, format: decimal`): 2.85 is 285 hundredths, and 2.50 keeps
-/// its second decimal. It is written as a number, which is possible with `serde_json` alone.
+/// An exact decimal number (`type: number, format: decimal`): 2.50 keeps its second decimal place. It can only be
+/// serialized and deserialized with `serde_json`.
 ///
-/// Where it is read as one of several alternatives, or as an additional member, serde has made a binary number of it
-/// before: it is then the shortest decimal that this number stands for, which is what was written up to 15 digits.
+/// In untagged unions and undeclared members, serde converts the number to binary floating point first. The result is
+/// then the shortest decimal for that value, which is exact up to 15 digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecimalNumber(pub Decimal);
 
-/// What `serde_json` gives a value's text for, instead of the value. By another name it would give the value.
+/// The name for which `serde_json` provides a value's text instead of the value.
 const TEXT: &str = "$serde_json::private::RawValue";
 
 impl<'de> Deserialize<'de> for DecimalNumber {
@@ -70,7 +70,7 @@ impl Serialize for DecimalNumber {
 impl FromStr for DecimalNumber {
     type Err = rust_decimal::Error;
 
-    /// Reads `2.85` or `285e-2`; more digits than a [`Decimal`] holds are an error, and never rounded.
+    /// Parses `2.85` or `285e-2`. More digits than a [`Decimal`] can hold are an error rather than rounded.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((digits, _)) = text.split_once(['e', 'E']) else {
             return Decimal::from_str_exact(text).map(DecimalNumber);

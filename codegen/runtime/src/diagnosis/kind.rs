@@ -1,9 +1,9 @@
-//! What kind of value a JSON text is, and what is said of one of another kind than its schema's.
+//! Kinds of JSON values, and the errors for values of the wrong kind.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What kind of value a JSON text is.
+/// The kind of a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Null,
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// What is wrong with a value of another kind than its schema's.
+/// The error for a value of another kind than its schema requires.
 pub(super) fn other_kind(wanted: &str, kind: Kind, raw: &RawValue, schema: &Value) -> Option<String> {
     let expected = match wanted {
         "object" => match example_entry(schema) {
@@ -64,7 +64,7 @@ pub(super) fn other_kind(wanted: &str, kind: Kind, raw: &RawValue, schema: &Valu
     })
 }
 
-/// What to write instead of a text that stands for a number or a boolean.
+/// A hint to remove the quotes around a number or a boolean.
 fn unquoted(wanted: &str, raw: &RawValue) -> String {
     let text: String = serde_json::from_str(raw.get()).unwrap_or_default();
     let text = text.trim();

@@ -1,8 +1,8 @@
-//! Everything that is wrong with a JSON document, told at once.
+//! Collection of all errors in a JSON document.
 //!
-//! A reader stops at the first thing that is wrong. Only when it has refused a document is the document gone through
-//! again, by the schema that its type carries, which is the OpenAPI document's own: the rules are those of
-//! [`crate::rules`], as the reader's are. Alternatives (`oneOf`, `anyOf`) are left to the reader's word.
+//! Deserialization stops at the first error. A rejected document is therefore checked again with the schema that its
+//! type embeds, using the same [`crate::rules`]. Alternatives (`oneOf`, `anyOf`) are not checked here; for those, the
+//! reader's error is reported.
 
 mod kind;
 mod number;
@@ -24,10 +24,10 @@ use crate::pattern::Pattern;
 use crate::rules::{ArrayRules, StringRules, canonical, not_among};
 use crate::{decimal, param};
 
-/// What serde_json finds only when it reads a text as one.
+/// serde_json detects this only when it decodes a string.
 const LONE_SURROGATE: &str = "an escape \\uD800 to \\uDFFF must come with its other half";
 
-/// What is wrong with `text` as a `T`; nothing where only the reader can tell.
+/// The errors in `text` as a `T`; `None` if only the reader can tell.
 pub fn faults<T: JsonSchema>(text: &str) -> Option<Faults> {
     let root = SchemaSettings::openapi3().into_generator().into_root_schema_for::<T>();
     let root = serde_json::to_value(root).ok()?;
@@ -47,10 +47,10 @@ pub fn faults<T: JsonSchema>(text: &str) -> Option<Faults> {
 
 struct Diagnosis<'s> {
     root: &'s Value,
-    /// Those that were compiled: an array may have many texts under one of them.
+    /// Compiled patterns, because an array may have many strings with the same one.
     patterns: HashMap<&'s str, Option<Rc<Pattern>>>,
     faults: Option<Faults>,
-    /// What is no fault, and worth telling where there is one.
+    /// Hints that are added only if there is an error.
     hints: Vec<Fault>,
 }
 
@@ -63,7 +63,7 @@ impl<'s> Diagnosis<'s> {
         }
     }
 
-    /// Adds what a check has found.
+    /// Adds the error of a check.
     fn check(&mut self, path: &Path, checked: Result<(), String>) {
         if let Err(message) = checked {
             self.add(path, message);
@@ -76,9 +76,9 @@ impl<'s> Diagnosis<'s> {
         self.patterns.entry(text).or_insert_with(compile).clone()
     }
 
-    /// The schema that a reference leads to.
+    /// The schema that a reference points to.
     fn resolved(&self, mut schema: &'s Value) -> &'s Value {
-        // Far beyond any document, but the end of a circle.
+        // The maximum number of references that are followed, which also ends cycles.
         for _ in 0..32 {
             let Some(name) = schema
                 .get("$ref")

@@ -1,4 +1,4 @@
-//! Numbers under the bounds of their schema.
+//! Checks of numbers.
 
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ pub(super) fn number(text: &str, schema: &Value) -> Result<(), String> {
     rules.check(value)
 }
 
-/// As schemars writes bounds: one that excludes itself stands by itself.
+/// A bound as schemars writes it: exclusive bounds have their own keyword.
 fn bound<T: Multiple>(inclusive: Option<T>, exclusive: Option<T>) -> Option<(T, bool)> {
     match exclusive {
         Some(bound) => Some((bound, true)),
@@ -66,7 +66,7 @@ fn bound<T: Multiple>(inclusive: Option<T>, exclusive: Option<T>) -> Option<(T, 
     }
 }
 
-/// A number as a message quotes it.
+/// A number, shortened for a message.
 fn cut(text: &str) -> String {
     match text.len() > 32 {
         true => format!("{}…", &text[..32]),

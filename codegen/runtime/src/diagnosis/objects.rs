@@ -1,4 +1,4 @@
-//! The members of an object: those that are missing, unknown, meant otherwise or there twice.
+//! Checks of objects: missing, unknown, misspelled and repeated members.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -34,7 +34,7 @@ impl<'s> Diagnosis<'s> {
             let Some(property) = known.property(name) else {
                 match others {
                     Some(Value::Object(_)) => self.value(value, others.unwrap_or(&Value::Null), &place),
-                    // Of many, the first are enough to be told of.
+                    // The first unknown members suffice for the report.
                     _ if unknown.len() < MOST => unknown.push(name),
                     _ => {}
                 }
@@ -43,7 +43,7 @@ impl<'s> Diagnosis<'s> {
             if !seen.insert(name.as_str()) {
                 self.add(&place, "occurs twice; send it once");
             } else if Kind::of(value) != Kind::Null || known.required.contains(&name.as_str()) {
-                // A null stands for a member that is left out, where it may be.
+                // A null counts as an absent member, if the member is optional.
                 self.value(value, property, &place);
             }
         }
@@ -106,7 +106,7 @@ impl<'s> Diagnosis<'s> {
         }
     }
 
-    /// The members that a schema names, in its own words or in the parts of its `allOf`.
+    /// The members that a schema declares, directly or in the parts of its `allOf`.
     fn members(&self, schema: &'s Value, found: &mut Members<'s>, depth: usize) {
         if depth > 32 {
             return;
@@ -122,7 +122,7 @@ impl<'s> Diagnosis<'s> {
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         let names = required.filter_map(Value::as_str);
         found.required.extend(names);
-        // What only answers have is no request's to send.
+        // Requests need not contain read-only members.
         let properties = &found.properties;
         let is_sent = |name: &&str| {
             let mut same = properties.iter().filter(|(other, _)| other == name);
@@ -149,7 +149,7 @@ impl<'s> Members<'s> {
     }
 }
 
-/// The members of an object as they came, also those that came twice.
+/// The members of an object, including repeated ones.
 struct Entries<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {

@@ -1,0 +1,3 @@
+//! Operations tagged `type`.
+
+pub mod put_photo;
