@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-const folder = new URL("../../inspector/page/", import.meta.url);
+const folder = new URL("../../crates/inspector/page/", import.meta.url);
 // As a module, whatever this Node.js makes of the ending.
 const source = readFileSync(new URL("texts.js", folder));
 const { TEXTS } = await import(`data:text/javascript;base64,${source.toString("base64")}`);

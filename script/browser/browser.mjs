@@ -1,6 +1,6 @@
 // A headless Chromium for tests of pages: what goes wrong in a page is kept, and axe looks at it.
 //
-// It is Debian's (script/setup --tests), driven by playwright-core, which brings none of its own.
+// It is Debian's (script/setup --checks), driven by playwright-core, which brings none of its own.
 
 import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
@@ -21,14 +21,14 @@ export const SCREENS = {
 export async function startBrowser() {
   const places = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"];
   const executablePath = places.find((place) => place && existsSync(place));
-  if (!executablePath) throw new Error("there is no Chromium: script/setup --tests installs it, or name one in CHROMIUM");
+  if (!executablePath) throw new Error("there is no Chromium: script/setup --checks installs it, or name one in CHROMIUM");
   // Root, as in a container, gets no sandbox of Chromium's.
   const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   return chromium.launch({ executablePath, args });
 }
 
 /**
- * A page of its own, for a screen and colours. `faults` fills with what goes wrong in it: what the console says of errors, what
+ * A page of its own, for a screen and colors. `faults` fills with what goes wrong in it: what the console says of errors, what
  * is thrown, what does not load, and, with `origin`, what is asked of anybody else.
  */
 export async function openPage(browser, { screen = "desktop", colors = "light", origin } = {}) {

@@ -184,7 +184,7 @@ test("what is looked for is found, with the keyboard alone", async () => {
   await close();
 });
 
-test("a language that was chosen is chosen on every page, and colours stay", async () => {
+test("a language that was chosen is chosen on every page, and colors stay", async () => {
   const { page, close } = await openPage(browser, { origin: base });
   await page.goto(`${base}/docs/start.html`);
   await page.getByRole("tab", { name: "Go" }).first().click();
