@@ -15,7 +15,7 @@ TIME = 40
 
 
 class Contained(Service):
-    """The service of `tests/deploy`, whose program is a container's."""
+    """The service of `deploy/tests/proxies`, whose program is a container's."""
 
     def __init__(self, podman, image, database, folder):
         self.podman, self.image, self.folder = podman, image, folder

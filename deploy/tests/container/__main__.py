@@ -15,7 +15,7 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "deploy")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "proxies")]
 
 from contained import Contained  # noqa: E402
 from database import Database  # noqa: E402

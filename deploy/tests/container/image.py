@@ -12,7 +12,7 @@ from bases import Bases, made_of
 from podman import LABEL
 from wire import Skipped
 
-FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 CONTAINERFILE = "deploy/container/Containerfile"
 IGNORED = f"{CONTAINERFILE}.dockerignore"
 
@@ -127,13 +127,13 @@ class Image:
     def keys_data_and_environments_beside_the_sources_stay_out(self):
         """A folder with one of each beside a source."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            for path in (*DECOYS, "cli/src/main.rs"):
+            for path in (*DECOYS, "crates/cli/src/main.rs"):
                 os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
                 with open(os.path.join(folder, path), "w", encoding="ascii") as file:
                     file.write("decoy")
             found = self._context(folder)
-        wrong = [f"{path} would come into an image" for path in found if path != "cli/src/main.rs"]
-        return "\n".join(wrong if "cli/src/main.rs" in found else [*wrong, "the source is missing"])
+        wrong = [f"{path} would come into an image" for path in found if path != "crates/cli/src/main.rs"]
+        return "\n".join(wrong if "crates/cli/src/main.rs" in found else [*wrong, "the source is missing"])
 
     def _context(self, folder):
         """The files of a folder that a build copies."""

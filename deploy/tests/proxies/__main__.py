@@ -1,7 +1,7 @@
 """What the files of deploy/ promise, checked with the real nginx and haproxy in front of the real service.
 
 A private service (database, partner, keys), an nginx and a haproxy are started on free ports of loopback, with the files
-of deploy/ and other values in few places (see tests/deploy/proxies.py), used as partners and as attackers use them, and
+of deploy/ and other values in few places (see deploy/tests/proxies/proxies.py), used as partners and as attackers use them, and
 stopped. Nothing outside a temporary folder is touched. PARTNER_API_BINARY is the program to use, in place of the debug build
 of the tests.
 """

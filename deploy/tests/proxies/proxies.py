@@ -14,7 +14,7 @@ import time
 from service import free_port
 from wire import HOST, Door, Skipped
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 NGINX = "deploy/nginx/partner-api.conf"
 NGINX_FOR_INSPECTORS = "deploy/nginx/inspectors.conf"
 HAPROXY = "deploy/haproxy/partner-api.cfg"
@@ -35,7 +35,7 @@ def with_other_values(file, values):
     for old, new, times in values:
         if text.count(old) != times:
             raise SystemExit(
-                f"{file}: `{old}` stands there {text.count(old)} times, not {times}: see tests/deploy/proxies.py"
+                f"{file}: `{old}` stands there {text.count(old)} times, not {times}: see deploy/tests/proxies/proxies.py"
             )
         text = text.replace(old, new)
     return text
@@ -143,7 +143,7 @@ class Nginx(Proxy):
                 ("client_body_timeout 10s;", f"client_body_timeout {BOUND}s;", 1),
                 ("keepalive_timeout 60s;", f"keepalive_timeout {BOUND}s;", 1),
                 ("proxy_read_timeout 20s;", f"proxy_read_timeout {BOUND}s;", 1),
-                ("limit_conn partner_api_neighbours 64;", f"limit_conn partner_api_neighbours {CAP};", 1),
+                ("limit_conn partner_api_client_networks 64;", f"limit_conn partner_api_client_networks {CAP};", 1),
             ],
         )
 

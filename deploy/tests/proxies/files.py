@@ -121,7 +121,7 @@ class Files:
         if not re.search(r"^USER [1-9]\d*:[1-9]\d*$", text, re.M):
             wrong.append("it does not run as a numbered user who is not root")
         features = re.search(r"--no-default-features --features (\S+)", text)[1].split(",")
-        default = set(tomllib.loads(text_of("cli/Cargo.toml"))["features"]["default"])
+        default = set(tomllib.loads(text_of("crates/cli/Cargo.toml"))["features"]["default"])
         # Both start a PostgreSQL, which is not in there.
         if missing := default - {"embedded-postgres", "sandbox"} - set(features):
             wrong.append(f"it is built without {', '.join(sorted(missing))}")
@@ -148,7 +148,7 @@ class Files:
 
     def nginx_counts_an_ipv6_network_as_one(self):
         """The patterns of its map, tried with addresses as nginx writes them."""
-        block = text_of(NGINX).split("$partner_api_neighbour {")[1].split("}\n")[0]
+        block = text_of(NGINX).split("$partner_api_client_network {")[1].split("}\n")[0]
         rules = [
             (re.compile(pattern.replace("(?<", "(?P<")), value)
             for pattern, value in re.findall(r'^ *"~(.*)" "(.*)";$', block, re.M)
