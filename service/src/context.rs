@@ -6,18 +6,17 @@ use std::time::Instant;
 
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::measurements::Package;
+use partner_api_store::secrets::Derived;
+use partner_api_store::stages::{Stage, stage};
+use partner_api_store::standby::{Reader, Standbys};
 
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::db::measurements::Package;
-use crate::db::standby::{Reader, Standbys};
-use crate::front_door::pages::Pages;
-use crate::front_door::{Caller, FrontDoor};
+use crate::admission::Caller;
 use crate::observability::Instruments;
 use crate::recorder::{Outcome, RecordError, Recorder, UnderWay};
-use crate::secrets::Derived;
 use crate::storage::Storage;
-use crate::traces::{Stage, Traces, stage};
 
 /// The state that requests share; cheap to clone.
 ///
@@ -58,12 +57,6 @@ pub struct State {
     pub environment: Environment,
     /// The key that authenticates cursors.
     pub cursor_key: Derived,
-    /// What is served beside the API.
-    pub pages: Pages,
-    /// The one place every request passes.
-    pub front_door: FrontDoor,
-    /// Sends traces; none does not.
-    pub traces: Option<Traces>,
 }
 
 impl Context {

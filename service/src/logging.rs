@@ -1,8 +1,7 @@
-//! The log: to standard error, as text on a terminal and as one JSON object a line otherwise.
+//! Logs to standard error: text on a terminal, one JSON object per line otherwise.
 //!
-//! Who writes a line does not wait for who reads it: lines go through a bounded buffer to a thread of their own. A pipe that
-//! nobody reads, a full disk or a terminal that was stopped holds up that thread alone; what finds no room in the buffer is
-//! dropped and counted, and the count is the next thing that is written.
+//! A dedicated thread writes the lines from a bounded buffer, so that logging never blocks on an unread pipe, a full disk or a
+//! stopped terminal. Lines that do not fit into the buffer are dropped, and a warning reports their number.
 
 use std::backtrace::Backtrace;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
@@ -16,21 +15,21 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::{EnvFilter, filter::ParseError, util::TryInitError};
 use tracing_subscriber::{Layer, Registry, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Lines that may wait for who reads the log: some megabytes, which is half a second of the most that one replica writes.
+/// The capacity of the buffer in lines: some megabytes, or half a second at the maximum rate of a replica.
 const WAITING_LINES: usize = 8_192;
 
-/// Libraries that say at `info` what is our own business; a level given for them wins.
+/// Levels for libraries that are too verbose at `info`; the configured level can override them.
 const QUIET: &str = "refinery_core=warn,tokio_postgres=warn";
 
-/// Counts the lines that found no room; a process has one log.
+/// Counts dropped lines; a process has one log.
 static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
 
-/// How many lines of the process's log were dropped so far, because nobody read it for too long.
+/// Returns the number of lines dropped so far because the log's reader was too slow.
 pub fn dropped_lines() -> usize {
     DROPPED.get().map_or(0, ErrorCounter::dropped_lines)
 }
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -39,36 +38,36 @@ pub enum LogFormat {
     Auto,
     /// Text, for people.
     Text,
-    /// One JSON object a line, for collectors.
+    /// One JSON object per line, for collectors.
     Json,
 }
 
-/// Why there is no log.
+/// An error while setting up the log.
 #[derive(Debug, Error)]
 pub enum LoggingError {
-    /// The level is not one.
-    #[error("the log level {0:?} is not usable ({1}); expected for example `info`, or `info,partner_api=debug`")]
+    /// The level is not valid.
+    #[error("log level {0:?} is not valid ({1}); expected for example `info` or `info,partner_api=debug`")]
     Level(String, ParseError),
-    /// Somebody else logs already.
+    /// A log is already set up.
     #[error("the log is already set up: {0}")]
     Already(#[from] TryInitError),
 }
 
-/// The log of a process. What is waiting is written when it is dropped, unless that takes longer than a second.
-#[must_use = "what is written after this is dropped is lost"]
+/// The log of a process. Dropping it writes the buffered lines, for up to a second.
+#[must_use = "lines logged after this is dropped are lost"]
 pub struct Log {
     _writer: WorkerGuard,
 }
 
 /// Sets up the log for the whole process, panics included.
 ///
-/// `level` is `error`, `warn`, `info`, `debug` or `trace`, or a list of such per module (`info,partner_api=debug`).
+/// `level` is `error`, `warn`, `info`, `debug` or `trace`, or a list of levels per module (`info,partner_api=debug`).
 ///
 /// # Errors
-/// The level is not one, or the log was set up before.
+/// If the level is not valid, or a log is already set up.
 pub fn init(level: &str, format: LogFormat) -> Result<Log, LoggingError> {
     let filter = filter(level)?;
-    let looks = Looks {
+    let style = Style {
         format,
         terminal: io::stderr().is_terminal(),
     };
@@ -77,52 +76,52 @@ pub fn init(level: &str, format: LogFormat) -> Result<Log, LoggingError> {
         .thread_name("log")
         .finish(Sink {
             buffer: BufWriter::new(io::stderr()),
-            looks,
-            told: 0,
+            style,
+            reported: 0,
         });
     let counter = lines.error_counter();
-    Registry::default().with(looks.layer(lines)).with(filter).try_init()?;
-    // It is the first one, or there would have been an error.
+    Registry::default().with(style.layer(lines)).with(filter).try_init()?;
+    // This is the first log, or `try_init` would have failed.
     let _ = DROPPED.set(counter);
     log_panics();
     Ok(Log { _writer: writer })
 }
 
-/// Panics are lines of the log: the standard library's own would be written by who panicked, and wait for the reader.
+/// Logs panics. The standard library's own hook would write from the panicking thread and block on the reader.
 fn log_panics() {
     let otherwise = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if !tracing::enabled!(tracing::Level::ERROR) {
             return otherwise(panic);
         }
-        tracing::error!(%panic, backtrace = %Backtrace::capture(), "a panic");
+        tracing::error!(%panic, backtrace = %Backtrace::capture(), "panic");
     }));
 }
 
-/// Where lines end up, in the thread that writes them.
+/// Writes lines to standard error, in the dedicated thread.
 struct Sink {
     buffer: BufWriter<Stderr>,
-    looks: Looks,
-    /// How many of the dropped lines the log knows of.
-    told: usize,
+    style: Style,
+    /// The dropped lines reported so far.
+    reported: usize,
 }
 
 impl Sink {
-    /// Writes how many lines were dropped since it was told last. A line like the others, past their buffer.
-    fn tell(&mut self) -> io::Result<()> {
+    /// Logs how many lines were dropped since the last report, bypassing the buffer.
+    fn report_dropped(&mut self) -> io::Result<()> {
         let dropped = dropped_lines();
-        let lines = dropped.saturating_sub(self.told);
+        let lines = dropped.saturating_sub(self.reported);
         if lines == 0 {
             return Ok(());
         }
         self.buffer.flush()?;
-        self.told = dropped;
-        // It is there for this line only, for as long as it is there all others are asked whether they are wanted.
+        self.reported = dropped;
+        // Callsite interest is cached per subscriber, so the cache is rebuilt after this temporary one.
         let directly = Registry::default()
-            .with(self.looks.layer(io::stderr))
+            .with(self.style.layer(io::stderr))
             .with(LevelFilter::WARN);
         tracing::subscriber::with_default(directly, || {
-            tracing::warn!(lines, "lines of this log were dropped: nobody read it for too long");
+            tracing::warn!(lines, "log lines were dropped because the log's reader was too slow");
         });
         tracing::callsite::rebuild_interest_cache();
         Ok(())
@@ -137,7 +136,7 @@ impl Write for Sink {
 
     fn write_all(&mut self, line: &[u8]) -> io::Result<()> {
         self.buffer.write_all(line)?;
-        self.tell()
+        self.report_dropped()
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -145,24 +144,24 @@ impl Write for Sink {
     }
 }
 
-/// Checks a level without setting anything up.
+/// Parses a level.
 ///
 /// # Errors
-/// The level is not one.
+/// If the level is not valid.
 pub fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::builder()
         .parse(format!("{QUIET},{level}"))
         .map_err(|error| LoggingError::Level(level.to_owned(), error))
 }
 
-/// What lines look like.
+/// The style of log lines.
 #[derive(Clone, Copy)]
-struct Looks {
+struct Style {
     format: LogFormat,
     terminal: bool,
 }
 
-impl Looks {
+impl Style {
     fn layer<W>(self, writer: W) -> Box<dyn Layer<Registry> + Send + Sync>
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! Which replicas serve: each writes a row of its own every few seconds, for operators and for `secrets rekey`, which asks
-//! whether all of them accept the new master key.
+//! Heartbeats of replicas. Each replica updates its row every few seconds, for operators and for `secrets rekey`, which checks
+//! that all replicas accept the new master key.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::secrets::MasterKey;
+use partner_api_store::statement;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::admission::Lately;
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::secrets::MasterKey;
-use crate::statement;
 
-/// How often a replica writes that it is there.
+/// The heartbeat interval.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How long one write may take.
+/// The timeout of a heartbeat.
 const BOUND: Duration = Duration::from_secs(2);
 
-/// The silence in seconds after which a replica counts as gone.
+/// The seconds without a heartbeat after which a replica counts as gone.
 pub const GONE_AFTER_S: f64 = 20.0;
 
 statement! {
@@ -33,31 +33,31 @@ statement! {
             WHERE seen_at > now() - make_interval(secs => $1) ORDER BY started_at, id";
 }
 
-/// A replica, as it says of itself.
+/// A replica as it describes itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replica {
-    /// Of this run of it.
+    /// The ID of this run.
     pub id: Uuid,
-    /// The machine's name.
+    /// The host name.
     pub host: String,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: String,
-    /// Its environment.
+    /// The environment.
     pub environment: String,
     /// The program's version.
     pub version: String,
-    /// What the master keys that it accepts are told apart by; the first one seals.
+    /// Fingerprints of the accepted master keys; the first key encrypts.
     pub master_keys: Vec<String>,
-    /// When it came.
+    /// When it started.
     pub started_at: DateTime<Utc>,
-    /// When it was last heard of.
+    /// The time of its last heartbeat.
     pub seen_at: DateTime<Utc>,
 }
 
-/// The replicas that serve now.
+/// Lists the running replicas.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
     let rows = connection.query(LIST, &[&GONE_AFTER_S]).await?;
     rows.iter()
@@ -76,7 +76,7 @@ pub async fn list(connection: &Connection) -> Result<Vec<Replica>, DbError> {
         .collect()
 }
 
-/// What a replica says of itself, for ever. Where the database takes it, `lately` is told.
+/// Sends heartbeats forever, and records successes in `lately`.
 pub(crate) async fn keep_seen(
     pool: Pool,
     address: SocketAddr,
@@ -105,7 +105,7 @@ pub(crate) async fn keep_seen(
             }
             Err(error) if !failing => {
                 failing = true;
-                tracing::warn!(%error, "this replica cannot write that it is there");
+                tracing::warn!(%error, "failed to write the replica's heartbeat");
             }
             Err(_) => {}
         }

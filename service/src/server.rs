@@ -4,110 +4,115 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bounded_listener::tls::{Tls, TlsError, TlsFiles};
+use bounded_listener::{Limits, Listener, Running};
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
+use partner_api_store::DbError;
+use partner_api_store::directory::{self, Directory};
+use partner_api_store::partitions::{ANSWER_HISTORY, ANSWER_HISTORY_EVERY};
+use partner_api_store::secrets::{MasterKey, is_open_to_others, purpose};
+use partner_api_store::standby::Standbys;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, Meter, nonces};
 use crate::context::{Context, State, WaitedFor};
-use crate::db::DbError;
-use crate::db::standby::Standbys;
-use crate::directory::{self, Directory};
-use crate::front_door::address::TrustedProxies;
-use crate::front_door::pages::Pages;
-use crate::front_door::{self, FrontDoor, IpLimit, Settings};
-use crate::listener::{Limits, Listener, Running};
-use crate::observability::{self, Instruments, Internal, Watched};
+use crate::gateway::{Gateway, GatewayParts, IpLimit, Reporter, Settings};
+use crate::observability::{self, InMemory, Instruments, Internal, InternalRoutes, Watched};
 #[cfg(feature = "render")]
 use crate::publishing::Renderers;
 use crate::recorder::{self, Recorder};
 use crate::replicas;
 use crate::request_log::RequestLog;
-use crate::secrets::{MasterKey, purpose};
 use crate::storage::{Storage, StorageError};
-use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::traces::{self, Traces};
+use partner_api_gateway::TrustedProxies;
+use partner_api_gateway::pages::Pages;
 
-/// The time that the request log is given at a stop, even where requests took all that there was.
-const LAST_ENTRIES: Duration = Duration::from_secs(1);
+/// The minimum time to flush the request log at shutdown.
+const REQUEST_LOG_FLUSH: Duration = Duration::from_secs(1);
 
 /// Opens the object storage, given the public URL under which its links are served.
 pub type OpenStorage = Box<dyn FnOnce(&str) -> Result<Storage, StorageError> + Send>;
 
-/// Where a server is, once it is bound.
+/// The addresses of a bound server.
 #[derive(Clone, Debug)]
 pub struct Addresses {
-    /// The address under which partners reach it.
+    /// The URL under which partners reach the server.
     pub public_url: String,
-    /// Where the internal listener is, if there is one.
+    /// The address of the internal listener, if there is one.
     pub internal: Option<SocketAddr>,
 }
 
-/// Makes the pages that are served beside the API, given where they will be.
+/// Creates the pages that are served beside the API.
 pub type MakePages = Box<dyn FnOnce(&Addresses) -> Pages + Send>;
 
-/// Makes what answers on the internal listener beside `/live`, `/ready` and `/metrics`, given what its requests work with.
-pub type MakeElsewhere = Box<dyn FnOnce(Elsewhere) -> observability::Elsewhere + Send>;
+/// Creates the routes of the internal listener other than `/live`, `/ready` and `/metrics`.
+pub type MakeInternalRoutes = fn(InternalState) -> InternalRoutes;
 
-/// What the requests of the internal listener's other paths work with.
-pub struct Elsewhere {
+/// The state that the other routes of the internal listener share.
+pub struct InternalState {
     /// The state of the service.
     pub context: Context,
     /// Connections for requests.
     pub pool: Pool,
-    /// The time in which a body must have arrived.
+    /// Reports answered requests.
+    pub reporter: Reporter,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: TrustedProxies,
+    /// The timeout for receiving a request's body.
     pub body_timeout: Duration,
 }
 
-/// What a server is made of.
+/// The parts of a server.
 pub struct ServerParts {
-    /// Where it listens; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free port.
     pub listen: SocketAddr,
-    /// Where `/live`, `/ready` and `/metrics` are read; none leaves them out.
+    /// The address of the internal listener, if there is one.
     pub internal_listen: Option<SocketAddr>,
-    /// The address under which partners reach it; `None` is `http://`, or `https://` with TLS, and where it listens.
+    /// The URL under which partners reach the server; `None` derives it from the address.
     pub public_url: Option<String>,
-    /// The certificate for TLS and its key; `None` is HTTP without TLS.
+    /// The TLS certificate and key; `None` serves HTTP without TLS.
     pub tls: Option<TlsFiles>,
     /// The deployment's environment.
     pub environment: Environment,
     /// Connections for requests.
     pub pool: Pool,
-    /// Connections for admission and the keys, so that neither waits behind requests.
+    /// Connections for admission and keys, which must not wait behind requests.
     pub admission_pool: Pool,
-    /// Connections for recording measurements, so that reads do not wait behind it.
+    /// Connections for recording measurements, so that reads do not wait behind them.
     pub recorder_pool: Pool,
-    /// How to connect to the database, for what needs a connection of its own.
+    /// The connection settings, for dedicated connections.
     pub database: tokio_postgres::Config,
-    /// Connections for writing the request log, and how many days of it are kept; none keeps no log.
+    /// Connections for the request log and its retention in days; `None` disables the log.
     pub request_log: Option<(Pool, u32)>,
-    /// Standbys for reads; none: the requests' pool serves them.
+    /// Standbys for reads; `None` reads from the primary.
     pub standbys: Option<Arc<Standbys>>,
-    /// Makes the object storage, given the public URL under which links are served.
+    /// Opens the object storage.
     pub storage: OpenStorage,
-    /// Makes the pages that are served beside the API.
+    /// Creates the pages that are served beside the API.
     pub pages: MakePages,
-    /// Makes what is served on the internal listener beside what machines ask; none: nothing.
-    pub elsewhere: Option<MakeElsewhere>,
-    /// Opens secrets, and derives the key of cursors.
+    /// Creates the other routes of the internal listener.
+    pub internal_routes: Option<MakeInternalRoutes>,
+    /// Decrypts secrets and derives other keys.
     pub master_key: MasterKey,
-    /// Requests per minute and address; 0 is no limit.
+    /// Requests per minute and client address; 0 means no limit.
     pub ip_limit: u32,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: TrustedProxies,
-    /// The time in which a body must have arrived.
+    /// The timeout for receiving a request's body.
     pub body_timeout: Duration,
-    /// The time in which a request must have been answered.
+    /// The timeout for answering a request.
     pub request_timeout: Duration,
-    /// Where traces are sent; none does not.
+    /// The trace collector, if any.
     pub traces: Option<traces::Settings>,
-    /// How many reports are rendered at the same time; none leaves that to other replicas.
+    /// The number of reports rendered in parallel; 0 leaves rendering to other replicas.
     #[cfg(feature = "render")]
     pub renderers: usize,
 }
 
-/// Why a server did not start.
+/// An error while starting the server.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The database did not answer, or is not migrated.
@@ -138,24 +143,26 @@ pub enum StartError {
     /// The certificate for TLS, or its key, cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Traces cannot be sent.
-    #[error("--otlp-endpoint: traces cannot be sent: {0}")]
+    /// The trace exporter cannot start.
+    #[error("--otlp-endpoint: failed to start the trace exporter: {0}")]
     Traces(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// A server at work.
+/// A running server.
 pub struct RunningServer {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// Where `/live`, `/ready` and `/metrics` are read.
+    /// The address of the internal listener.
     pub internal_address: Option<SocketAddr>,
     /// The address under which partners reach it.
     pub public_url: String,
-    /// The state that its requests share.
+    /// The shared state of requests.
     pub context: Context,
-    /// What it keeps of requests.
+    /// The gateway of the partners' API.
+    pub gateway: Gateway,
+    /// The request log.
     pub request_log: RequestLog,
-    /// The certificate in force, where TLS is spoken.
+    /// The current certificate, if the server uses TLS.
     pub tls: Option<Tls>,
     server: Running,
     internal: Option<Internal>,
@@ -168,17 +175,18 @@ pub struct RunningServer {
 /// Starts a server.
 ///
 /// # Errors
-/// When the database does not answer, the address is taken, or there is something wrong with the certificate.
+/// If the database does not answer, the address is taken, or the certificate cannot be used.
 pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
-    let tls = parts.tls.map(Tls::open).transpose()?;
+    let tls = parts.tls.map(|files| Tls::open(files, is_open_to_others)).transpose()?;
     let traces = parts.traces.as_ref();
     let traces = traces
         .map(|settings| Traces::start(settings, parts.environment))
         .transpose()?;
-    // Before anything else: it is the one that somebody else may have.
-    let bind_internal = |address| bind_internal(address, parts.elsewhere.is_some());
+    // Bound first, because its fixed default port is the most likely to be taken.
+    let bind_internal = |address| bind_internal(address, parts.internal_routes.is_some());
     let internal = parts.internal_listen.map(bind_internal).transpose()?;
     nonces::PARTITIONS.prepare(&parts.admission_pool).await?;
+    ANSWER_HISTORY.prepare(&parts.admission_pool).await?;
     let directory = Directory::load(
         &parts.admission_pool,
         parts.environment,
@@ -190,7 +198,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         exempt: parts.trusted_proxies.0.clone(),
         ..Limits::default()
     };
-    // Bound before anything is made that names its port; connections wait until it serves.
+    // Bound before anything uses its port; connections wait until it serves.
     let listener = Listener::bind(parts.listen, limits).map_err(|reason| StartError::Listen {
         address: parts.listen,
         reason,
@@ -225,34 +233,37 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         }
         None => RequestLog::off(),
     };
-    let front_door = FrontDoor::new(
-        settings,
-        IpLimit::new(parts.ip_limit),
-        directory.clone(),
-        admission,
-        request_log.clone(),
-    );
+    let instruments = Instruments::default();
     let waited_for = WaitedFor {
         pool: parts.pool.clone(),
         standbys: parts.standbys.clone(),
         recorder: Recorder::start(parts.recorder_pool, recorder::ATTEMPT_WITHIN),
     };
     let state = State {
-        instruments: Instruments::default(),
+        instruments: instruments.clone(),
         storage: (parts.storage)(&public_url)?,
         public_url: public_url.clone(),
         environment: parts.environment,
         cursor_key: parts.master_key.derive(purpose::CURSORS),
+    };
+    let context = Context::new(waited_for, state);
+    let reporter = Reporter::new(request_log.clone(), instruments);
+    let trusted_proxies = settings.trusted_proxies.clone();
+    let gateway = Gateway::new(GatewayParts {
+        settings,
+        ip_limit: IpLimit::new(parts.ip_limit),
+        directory: directory.clone(),
+        admission,
+        reporter: reporter.clone(),
         pages: (parts.pages)(&Addresses {
             public_url: public_url.clone(),
             internal: internal.as_ref().map(Listener::address),
         }),
-        front_door,
+        context: context.clone(),
         traces: traces.clone(),
-    };
-    let context = Context::new(waited_for, state);
-    let shared = context.clone();
-    let handler = move |peer, request| front_door::answer(shared.clone(), peer, request);
+    });
+    let serving = gateway.clone();
+    let handler = move |peer, request| serving.clone().answer(peer, request);
     let mut background = JoinSet::new();
     let server = match tls.clone() {
         None => listener.serve(handler),
@@ -262,25 +273,36 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         }
     };
     let internal = internal.map(|listener| {
+        let (watching, measured) = (gateway.clone(), context.clone());
         let watched = Watched {
             environment: parts.environment,
             pools,
-            context: context.clone(),
+            instruments: context.instruments.clone(),
+            in_memory: Box::new(move || {
+                let load = watching.load();
+                InMemory {
+                    admission_waiting: load.admission_waiting,
+                    unverified_bytes: load.unverified_bytes,
+                    measurements: measured.measurements_under_way(),
+                }
+            }),
             directory: directory.clone(),
             meter: meter.clone(),
             request_log: request_log.clone(),
             connections: server.watch(),
             tls: tls.clone(),
         };
-        let elsewhere = parts.elsewhere.map(|make| {
-            make(Elsewhere {
+        let routes = parts.internal_routes.map(|make| {
+            make(InternalState {
                 context: context.clone(),
                 pool: parts.pool.clone(),
+                reporter,
+                trusted_proxies,
                 body_timeout: parts.body_timeout,
             })
         });
         let pool = parts.pool.clone();
-        let (internal, sampling) = observability::start(listener, watched, pool, request_log_days, elsewhere);
+        let (internal, sampling) = observability::start(listener, watched, pool, request_log_days, routes);
         background.spawn(sampling);
         internal
     });
@@ -295,6 +317,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         parts.master_key,
         meter.lately().clone(),
     ));
+    background.spawn(ANSWER_HISTORY.keep(parts.admission_pool.clone(), ANSWER_HISTORY_EVERY));
     background.spawn(nonces::PARTITIONS.keep(parts.admission_pool, nonces::MAINTENANCE));
     #[cfg(feature = "render")]
     let renderers = Renderers::start(parts.renderers, &parts.pool, &context.storage);
@@ -303,6 +326,7 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
         internal_address: internal.as_ref().map(Internal::address),
         public_url,
         context,
+        gateway,
         request_log,
         tls,
         server,
@@ -314,34 +338,34 @@ pub async fn start(parts: ServerParts) -> Result<RunningServer, StartError> {
     })
 }
 
-fn bind_internal(address: SocketAddr, elsewhere: bool) -> Result<Listener, StartError> {
-    Listener::bind(address, observability::limits(elsewhere))
+fn bind_internal(address: SocketAddr, has_routes: bool) -> Result<Listener, StartError> {
+    Listener::bind(address, observability::limits(has_routes))
         .map_err(|reason| StartError::InternalListen { address, reason })
 }
 
 impl RunningServer {
-    /// From here on `/ready` is 503, so that balancers send requests elsewhere; those that come are answered as before.
-    pub fn not_ready_any_more(&self) {
+    /// Makes `/ready` answer 503 from now on, so that load balancers move their traffic. Requests are still served.
+    pub fn set_not_ready(&self) {
         if let Some(internal) = &self.internal {
-            internal.not_ready_any_more();
+            internal.set_not_ready();
         }
     }
 
-    /// Stops taking requests, lets those under way finish until `deadline`, and returns whether all did. What they leave in
-    /// the request log is written by then, too, or within the first moment after.
+    /// Stops accepting requests, waits until `deadline` for running ones, flushes the request log, and returns whether all
+    /// requests finished.
     pub async fn stop(mut self, deadline: Duration) -> bool {
         let began = Instant::now();
-        // Before connections are turned away, so that a proxy that looks finds out by then.
-        self.not_ready_any_more();
+        // Before the listener closes, so that a proxy's health check notices in time.
+        self.set_not_ready();
         self.background.abort_all();
         #[cfg(feature = "render")]
         let (all, ()) = tokio::join!(self.server.stop(deadline), self.renderers.stop());
         #[cfg(not(feature = "render"))]
         let all = self.server.stop(deadline).await;
         if !all {
-            tracing::warn!(?deadline, "requests were still under way at the deadline");
+            tracing::warn!(?deadline, "requests were still running at the shutdown deadline");
         }
-        let left = deadline.saturating_sub(began.elapsed()).max(LAST_ENTRIES);
+        let left = deadline.saturating_sub(began.elapsed()).max(REQUEST_LOG_FLUSH);
         self.request_log.stop(left).await;
         if let Some(traces) = self.traces {
             traces.stop().await;

@@ -1,13 +1,12 @@
-//! Traces: what a finished request spent its time on, sent to an OpenTelemetry collector (OTLP over HTTP). Off unless an
-//! operator names one.
+//! Traces of requests, sent to an OpenTelemetry collector (OTLP over HTTP). Off unless a collector is configured.
 //!
-//! A trace's id is the request's id, without its dashes: who has the one finds the other. While a request runs, its task notes
-//! its [`Stage`]s; spans are made of them behind the answer, and a thread of their own sends them from a bounded queue. A
-//! collector that is slow, or gone, costs traces, and no request anything.
+//! The ID of a trace is the request's ID without dashes. While a request runs, its task records its [`Stage`]s. After the
+//! response, spans are created from them, and a dedicated thread sends these from a bounded queue. A slow or missing collector
+//! costs traces but never delays a request.
 //!
-//! A span carries what the request's line in the log does (SVC-5): no path, query, body, signature or value of a statement.
+//! Spans carry the same data as the request log (SVC-5): no path, query, body, signature or value of a statement.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,98 +17,34 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, IdGenerator, RandomIdGenerator, Sampler, SdkTracer, SdkTracerProvider,
 };
+use partner_api_gateway::{Reason, Record};
 use partner_api_signing::Environment;
+use partner_api_store::stages::{Noted, Stage};
 use uuid::Uuid;
 
-use crate::db::statement::Statement;
-use crate::request_log::{Reason, Record};
-
-/// The name under which a collector files the service, unless it says `OTEL_SERVICE_NAME`.
+/// The service's name at the collector, unless `OTEL_SERVICE_NAME` sets it.
 const SERVICE: &str = "partner-api";
 
-/// How long the collector may take to answer, and the last spans to be sent at a stop.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout of an export, and of sending the last spans at shutdown.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Spans that may wait for the collector: some ten megabytes. What finds no room is dropped, which the log tells.
+/// The capacity of the queue in spans: some ten megabytes. Spans that do not fit are dropped, which is logged.
 const WAITING_SPANS: usize = 16_384;
 
-/// How long spans gather before they are sent.
-const GATHER: Duration = Duration::from_secs(1);
-
-/// Stages that one request keeps; it has a handful.
-const MOST_STAGES: usize = 64;
-
-tokio::task_local! {
-    /// The stages of the request whose task this is.
-    static STAGES: RefCell<Vec<Noted>>;
-}
+/// The interval between exports.
+const EXPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// The id of the trace that this thread is making the first span of.
+    /// The ID of the trace whose first span this thread is creating.
     static NEXT_TRACE: Cell<Option<TraceId>> = const { Cell::new(None) };
 }
 
-/// What a request may spend time on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Stage {
-    /// The rest of its body.
-    Body,
-    /// Its admission, the batch before it included.
-    Admission,
-    /// A connection to the database.
-    Connection,
-    /// A statement, its way there and back included.
-    Statement(&'static Statement),
-    /// Its measurement's way through the recorder.
-    Recorder,
-}
-
-impl Stage {
-    fn name(self) -> &'static str {
-        match self {
-            Stage::Body => "body",
-            Stage::Admission => "admission",
-            Stage::Connection => "connection",
-            Stage::Statement(statement) => statement.name(),
-            Stage::Recorder => "recorder",
-        }
-    }
-}
-
-/// A stage that has ended, or that was given up.
-struct Noted {
-    stage: Stage,
-    began: Instant,
-    ended: Instant,
-}
-
-/// Notes the stage, with its beginning and end, among those of its request: also when `work` is dropped on the way.
-pub(crate) async fn stage<T>(stage: Stage, work: impl Future<Output = T>) -> T {
-    struct Running(Stage, Option<Instant>);
-    impl Drop for Running {
-        fn drop(&mut self) {
-            let Running(stage, Some(began)) = *self else { return };
-            let ended = Instant::now();
-            // There is a list, or there would be no beginning; it is gone only where the whole request is being dropped.
-            let _ = STAGES.try_with(|stages| {
-                let mut stages = stages.borrow_mut();
-                if stages.len() < MOST_STAGES {
-                    stages.push(Noted { stage, began, ended });
-                }
-            });
-        }
-    }
-    let began = STAGES.try_with(|_| Instant::now()).ok();
-    let _running = Running(stage, began);
-    work.await
-}
-
-/// Where traces go, and which.
+/// The settings of traces.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Settings {
     /// The collector, without `/v1/traces`.
     pub endpoint: String,
-    /// The share of requests that are traced, from 0 to 1. Those that ended in a 5xx are in any case.
+    /// The share of traced requests, from 0 to 1. Requests that end in a 5xx are always traced.
     pub share: f64,
 }
 
@@ -118,7 +53,7 @@ pub struct Settings {
 pub struct Traces {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
-    /// Of 2^32 requests so many are traced.
+    /// The number of traced requests in 2^32.
     share: u64,
 }
 
@@ -130,20 +65,17 @@ impl fmt::Debug for Traces {
     }
 }
 
-/// The stages of a request under way.
-pub(crate) struct Stages(Vec<Noted>);
-
 impl Traces {
-    /// Begins to send to a collector; whether it is there shows later, in the log.
+    /// Starts the exporter. Failures to reach the collector are logged later.
     ///
     /// # Errors
-    /// The endpoint is no URL, or there can be no thread.
+    /// If the endpoint is not a URL, or the thread cannot start.
     pub fn start(settings: &Settings, environment: Environment) -> Result<Self, ExporterBuildError> {
         let exporter = SpanExporter::builder()
             .with_http()
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(format!("{}/v1/traces", settings.endpoint.trim_end_matches('/')))
-            .with_timeout(PATIENCE)
+            .with_timeout(EXPORT_TIMEOUT)
             .build()?;
         let mut about = Resource::builder().with_attributes([
             KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
@@ -155,7 +87,7 @@ impl Traces {
         let queue = BatchConfigBuilder::default()
             .with_max_queue_size(WAITING_SPANS)
             .with_max_export_batch_size(WAITING_SPANS / 8)
-            .with_scheduled_delay(GATHER)
+            .with_scheduled_delay(EXPORT_INTERVAL)
             .build();
         let processor = BatchSpanProcessor::builder(exporter).with_batch_config(queue).build();
         let provider = SdkTracerProvider::builder()
@@ -171,21 +103,12 @@ impl Traces {
         })
     }
 
-    /// Does a request's work, and notes its stages.
-    pub(crate) async fn noting<T>(work: impl Future<Output = T>) -> (T, Stages) {
-        let noted = async {
-            let done = work.await;
-            (done, Stages(STAGES.with(RefCell::take)))
-        };
-        STAGES.scope(RefCell::default(), noted).await
-    }
-
-    /// Queues the trace of a request that is answered, if it is among those that are traced.
-    pub(crate) fn tell(&self, record: &Record, stages: Stages) {
+    /// Queues the trace of an answered request, if it is sampled.
+    pub(crate) fn tell(&self, record: &Record, stages: Vec<Noted>) {
         if !self.is_traced(record) {
             return;
         }
-        // One clock for all: the wall's of now, less what the steady one has counted since.
+        // All times derive from one reading of the wall clock, minus monotonic durations.
         let (now, wall) = (Instant::now(), SystemTime::now());
         let at = |moment: Instant| wall - now.saturating_duration_since(moment);
         NEXT_TRACE.set(Some(TraceId::from(record.request_id.as_u128())));
@@ -198,7 +121,7 @@ impl Traces {
             request.set_status(Status::error(record.reason.map_or("", Reason::word)));
         }
         let request = Context::new().with_span(request);
-        for Noted { stage, began, ended } in stages.0 {
+        for Noted { stage, began, ended } in stages {
             let mut builder = SpanBuilder::from_name(stage.name()).with_start_time(at(began));
             if let Stage::Statement(_) = stage {
                 builder = builder
@@ -217,16 +140,16 @@ impl Traces {
         record.status >= 500 || u64::from(record.request_id.as_u128() as u32) < self.share
     }
 
-    /// Sends what waits, for some seconds at most, and stops.
+    /// Sends the queued spans, for a few seconds at most, and stops.
     pub async fn stop(self) {
-        let stopped = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(PATIENCE)).await;
+        let stopped = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(EXPORT_TIMEOUT)).await;
         if let Ok(Err(error)) = stopped {
-            tracing::warn!(%error, "the last traces were not sent");
+            tracing::warn!(%error, "failed to send the last traces");
         }
     }
 }
 
-/// What the request's line in the log says.
+/// The attributes of a request, as in the request log.
 fn attributes(record: &Record) -> Vec<KeyValue> {
     let mut attributes = vec![
         KeyValue::new("http.request.method", record.method),
@@ -254,7 +177,7 @@ fn attributes(record: &Record) -> Vec<KeyValue> {
     attributes
 }
 
-/// Ids of spans are random, those of traces are given.
+/// Generates random span IDs; trace IDs are given.
 #[derive(Debug, Default)]
 struct Ids(RandomIdGenerator);
 

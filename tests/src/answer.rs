@@ -1,10 +1,10 @@
-//! An answer as it came over the wire.
+//! An answer as it was received.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
-/// A request's essentials, and its answer.
+/// An answer, with the essential parts of its request.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The request's method.
@@ -13,7 +13,7 @@ pub struct Answer {
     pub target: String,
     /// The request's body, empty when it had none.
     pub sent: Bytes,
-    /// Where the service was, for example `http://127.0.0.1:40123`.
+    /// The base URL of the service, for example `http://127.0.0.1:40123`.
     pub base_url: String,
     /// The id of the operation that the document has at the target's path.
     pub operation: Option<String>,
@@ -42,7 +42,7 @@ impl Answer {
             .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// The code of an error; `None` when it is none.
+    /// The error code; `None` for a success.
     #[track_caller]
     pub fn code(&self) -> Option<String> {
         if self.status.is_success() || self.body.is_empty() {
@@ -65,7 +65,7 @@ impl Answer {
             .to_owned()
     }
 
-    /// Is this status, with this code: `(404, "not_found")`.
+    /// Asserts the status and the error code, for example `(404, "not_found")`.
     #[track_caller]
     pub fn assert_refused(&self, status: u16, code: &str) -> &Self {
         let got = (self.status.as_u16(), self.code().unwrap_or_default());
@@ -80,7 +80,7 @@ impl Answer {
         self
     }
 
-    /// Is this status, without an error.
+    /// Asserts the status of a success.
     #[track_caller]
     pub fn assert_status(&self, status: u16) -> &Self {
         assert_eq!(

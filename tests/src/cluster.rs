@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, Pid, access};
-use partner_api::db::{migrate::migrate, pool};
+use partner_api_store::{migrate::migrate, pool};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Config, NoTls};
@@ -24,20 +24,20 @@ pub const URL_VARIABLE: &str = "TEST_DATABASE_URL";
 /// The database that holds the schema and nothing else.
 const SCHEMA: &str = "template_schema";
 
-/// The database that holds the schema and the world.
-const WORLD: &str = "template_world";
+/// The database that holds the schema and the fixture data.
+const WITH_FIXTURE: &str = "template_fixture";
 
 /// Folders of clusters begin with this, and end with the id of their process.
 const FOLDER_PREFIX: &str = "partner-api-tests-";
 
-/// A running cluster with its templates, stopped when it is dropped or [`stop`](Cluster::stop)ped. Its folder goes with it.
+/// A running cluster with its templates, stopped when it is dropped or [`stop`](Cluster::stop)ped. Its folder is removed then, too.
 pub struct Cluster {
     postgres: Option<EmbeddedPostgres>,
     folder: PathBuf,
 }
 
 impl Cluster {
-    /// Starts a cluster in a temporary folder, and makes the templates.
+    /// Starts a cluster in a temporary folder, and creates the templates.
     ///
     /// # Errors
     /// PostgreSQL is not installed (the message says what to install), or does not start.
@@ -51,25 +51,25 @@ impl Cluster {
         let temporary = folder.join("tmp");
         fs::create_dir_all(&temporary).unwrap();
         fs::set_permissions(&temporary, fs::Permissions::from_mode(0o1777)).unwrap();
-        // Nothing here is worth a flush.
+        // The data need not survive a crash.
         let options = Options {
             durable: false,
             max_connections: 200,
-            // Databases that live for a second are not worth the visits of its workers.
+            // The databases live for a second.
             settings: vec![("autovacuum".into(), "off".into())],
             ..Options::of("partner-api")
         };
         let postgres = EmbeddedPostgres::start(&folder, options).await?;
         migrate(&postgres.create_database(SCHEMA).await?).await.unwrap();
-        let world = postgres.create_database_from(WORLD, SCHEMA).await?;
-        alone(&world, async |client| {
+        let with_fixture = postgres.create_database_from(WITH_FIXTURE, SCHEMA).await?;
+        alone(&with_fixture, async |client| {
             fixture::fill(client).await;
             client.batch_execute("ANALYZE").await.unwrap();
         })
         .await;
-        // A session's start leaves the catalogue's cache beside the tables, from where it is copied with them: the first
-        // session of each copy then need not build it. What was done above has invalidated it.
-        for template in [SCHEMA, WORLD] {
+        // The start of a session writes the catalog's cache beside the tables, and copies of the template include it: their
+        // first sessions need not build it. The statements above have invalidated it.
+        for template in [SCHEMA, WITH_FIXTURE] {
             alone(&postgres.config_of(template), async |_| {}).await;
         }
         Ok(Self {
@@ -83,7 +83,7 @@ impl Cluster {
         self.postgres.as_ref().unwrap().url_of("postgres")
     }
 
-    /// A folder for what tests keep for a while, which goes with the cluster: for `TMPDIR`.
+    /// A folder for temporary files, removed with the cluster: for `TMPDIR`.
     pub fn temporary(&self) -> PathBuf {
         self.folder.join("tmp")
     }
@@ -103,7 +103,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Does something in a session, and sees its end: a template with a session cannot be copied.
+/// Does something in a session and waits for the session's end: a template with a session cannot be copied.
 async fn alone(config: &Config, work: impl AsyncFnOnce(&Client)) {
     let (client, driver) = config.connect(NoTls).await.unwrap();
     let driver = tokio::spawn(driver);
@@ -112,11 +112,11 @@ async fn alone(config: &Config, work: impl AsyncFnOnce(&Client)) {
     driver.await.unwrap().unwrap();
 }
 
-/// Where clusters are: in memory where there is enough of it, else in the folder for temporary files. Hundreds of databases come
-/// and go, with 300 files each: a third of the suite's processor time went into ext4's search for numbers of files that were
-/// not deleted in the last seconds.
+/// The folder of clusters: in memory if there is enough of it, else the folder for temporary files. Hundreds of databases are
+/// created and dropped, with 300 files each: ext4 spent a third of the suite's processor time on its search for inode numbers
+/// that were not freed in the last seconds.
 fn parent_folder() -> PathBuf {
-    /// Several times what a run of all tests took at its height.
+    /// Several times the peak of a run of all tests.
     const ROOM: u64 = 2 << 30;
     let memory = Path::new("/dev/shm");
     let room = statvfs(memory).map_or(0, |found| found.blocks_available() * found.fragment_size());
@@ -128,7 +128,7 @@ fn parent_folder() -> PathBuf {
     }
 }
 
-/// Removes the folders of processes that are gone: one that was killed could not.
+/// Removes the folders of processes that were killed.
 fn remove_leftovers(parent: &Path) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -141,8 +141,7 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// The cluster's maintenance database: that of [`URL_VARIABLE`], else of a cluster that this process starts and that ends
-/// with it.
+/// The cluster's maintenance database: that of [`URL_VARIABLE`], or of a cluster that this process starts and stops.
 async fn maintenance() -> Config {
     static OWN: OnceCell<(Cluster, String)> = OnceCell::const_new();
     let url = match std::env::var(URL_VARIABLE) {
@@ -189,9 +188,9 @@ pub struct Database {
 }
 
 impl Database {
-    /// With the schema and the world of [`fixture`].
+    /// With the schema and the data of [`fixture`].
     pub async fn create() -> Self {
-        Self::copy_of(WORLD).await
+        Self::copy_of(WITH_FIXTURE).await
     }
 
     /// With the schema alone.
@@ -210,8 +209,7 @@ impl Database {
         let client = connect(&maintenance).await;
         let version = "SELECT current_setting('server_version_num')::integer";
         let version: i32 = client.query_one(version, &[]).await.unwrap().get(0);
-        // Nothing is flushed here, and so copying files takes less than writing each page to the log as well, which is what
-        // PostgreSQL does by itself since it has the choice.
+        // Copying files is faster without durability than PostgreSQL's default, which writes each page to the log as well.
         let strategy = if version >= 150_000 { "STRATEGY file_copy" } else { "" };
         client
             .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template} {strategy}"))
@@ -227,7 +225,7 @@ impl Database {
         config
     }
 
-    /// Ends every session in it, and lets nobody in any more.
+    /// Ends every session in it and rejects new ones.
     pub async fn cut_off(&self) {
         let client = connect(&self.maintenance).await;
         let name = &self.name;
@@ -243,7 +241,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let (maintenance, name) = (self.maintenance.clone(), self.name.clone());
-        // Of its own: the test's runtime may be ending, and is not to be waited for from within.
+        // In its own runtime: the test's may be ending, and must not block on itself.
         let removal = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

@@ -1,4 +1,4 @@
-//! Every answer held against the OpenAPI document.
+//! Checks every answer against the OpenAPI document.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -9,34 +9,34 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::{schema, secrecy};
+use crate::{leaks, schema};
 
 /// The path under which everything is signed.
-pub(crate) const API_ROOT: &str = partner_api::front_door::API_ROOT;
+pub(crate) const API_ROOT: &str = partner_api::gateway::API_ROOT;
 
-const INSPECTORS_ROOT: &str = partner_api_inspector::front_door::API_ROOT;
+const INSPECTORS_ROOT: &str = partner_api_inspector::gateway::API_ROOT;
 
-/// An OpenAPI document, and what answers are held against it by.
+/// An OpenAPI document, with validators for answers.
 #[derive(Debug)]
 pub struct Contract {
     document: Value,
     /// The document's schemas for a validator.
     components: Value,
-    /// Those that were built, by their schemas: a test that reads many pages would build the same again and again.
+    /// Validators by schema, kept because a test that reads many pages would build the same ones again.
     validators: Mutex<HashMap<String, Arc<Validator>>>,
     /// The path under which its operations are.
     root: &'static str,
 }
 
-/// What partners and device makers call.
+/// The partners' contract.
 pub static PARTNERS: LazyLock<Contract> = LazyLock::new(|| {
     Contract::of(
-        serde_json::from_str(partner_api::front_door::public::SPEC_JSON).unwrap(),
+        serde_json::from_str(partner_api::gateway::public::SPEC_JSON).unwrap(),
         API_ROOT,
     )
 });
 
-/// What the page for inspectors calls.
+/// The inspectors' contract.
 pub static INSPECTORS: LazyLock<Contract> = LazyLock::new(|| {
     Contract::of(
         serde_yaml::from_str(partner_api_inspector::SPEC_YAML).unwrap(),
@@ -74,27 +74,27 @@ impl Contract {
     }
 }
 
-/// Whether a path is one of the operations' below this root, or would be.
+/// Whether a path is below this root.
 fn is_below(root: &str, path: &str) -> bool {
     path.strip_prefix(root)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The contract of a path; what is of none is the public listener's.
+/// The contract of a path; any other path belongs to the partners' one.
 fn of(path: &str) -> &'static Contract {
-    // By the root alone: most tests never need the inspectors' document read.
+    // By the root alone: most tests need not read the inspectors' document.
     match is_below(INSPECTORS_ROOT, path) {
         true => &INSPECTORS,
         false => &PARTNERS,
     }
 }
 
-/// Whether a path is of the internal listener's room for inspectors.
+/// Whether the internal listener serves this path to inspectors.
 pub(crate) fn is_inspectors(path: &str) -> bool {
     path.starts_with("/inspector/")
 }
 
-/// The id of the operation at this path: with this method, else the first there is, whose path refuses the method.
+/// The id of the operation with this path and method; with another method, the path's first operation.
 pub fn operation_id(method: &Method, path: &str) -> Option<String> {
     let item = of(path).path_item(path)?;
     let id = |operation: &Value| operation["operationId"].as_str().map(ToOwned::to_owned);
@@ -102,7 +102,7 @@ pub fn operation_id(method: &Method, path: &str) -> Option<String> {
 }
 
 impl Contract {
-    /// What the document has at a path, compared byte for byte; a variable is one segment without escapes.
+    /// The document's entry for a path, compared byte by byte; a variable matches one segment without escapes.
     fn path_item(&self, path: &str) -> Option<&Value> {
         let fits = |template: &str| {
             let (wanted, given): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
@@ -116,7 +116,7 @@ impl Contract {
     }
 }
 
-/// Panics unless the answer is one that the document declares for its request, and gives nothing away.
+/// Panics unless the document declares the answer for its request, and the answer leaks nothing.
 #[track_caller]
 pub fn check(answer: &Answer) {
     let (path, _) = answer.target.split_once('?').unwrap_or((&answer.target, ""));
@@ -126,7 +126,7 @@ pub fn check(answer: &Answer) {
         "{at}: no X-Request-Id: {:?}",
         answer.headers
     );
-    secrecy::gives_nothing_away(answer, &at);
+    leaks::check(answer, &at);
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{at}");
     let head = answer.method == Method::HEAD;
     let contract = of(path);
@@ -149,7 +149,7 @@ pub fn check(answer: &Answer) {
         assert!(answer.body.is_empty(), "{at}");
         return;
     } else if !(200..300).contains(&answer.status.as_u16()) {
-        // No path of the document: the envelope all the same, but for a page that is elsewhere, or known to the reader.
+        // Not a path of the document: it has the envelope too, except for redirects and unchanged pages.
         assert!(!signed || !answer.status.is_redirection(), "{at}");
         if !head && !answer.status.is_redirection() {
             contract.body_is(answer, &json!({ "$ref": "#/components/schemas/Error" }), &at);
@@ -172,12 +172,12 @@ pub fn check(answer: &Answer) {
 }
 
 impl Contract {
-    /// What the document declares for this status of this request; `None` where it has no such path.
+    /// The document's declaration of this status for this request; `None` if it does not have the path.
     #[track_caller]
     fn declared_response(&self, answer: &Answer, path: &str) -> Option<&Value> {
         let item = self.path_item(path)?;
         let operation = match &item[answer.method.as_str().to_lowercase()] {
-            // Another method: what is declared for the path's own ones, but never a success.
+            // Another method: what the path's operations declare, except successes.
             Value::Null => {
                 assert!(
                     !answer.status.is_success(),
@@ -230,7 +230,7 @@ impl Contract {
                 }
             }
         }
-        // What the document says of an answer's headers is all there is, beside HTTP's own, and what browsers are told.
+        // No headers except those that the document declares, HTTP's own, and those for browsers.
         for name in answer.headers.keys().map(http::HeaderName::as_str) {
             let http_own = matches!(
                 name,
@@ -319,7 +319,7 @@ fn times_are_to_the_microsecond(value: &Value, at: &str) {
 
 /// Whether `text` matches the whole of `pattern`.
 pub fn is_like(text: &str, pattern: &str) -> bool {
-    // Kept, for every answer's times and ids are looked at: compiling took nine tenths of a test that reads many pages.
+    // Kept, because every time and id is matched: compiling took nine tenths of a test that reads many pages.
     static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
     let mut compiled = COMPILED.lock().unwrap();
     compiled

@@ -1,11 +1,11 @@
-//! The small world of the template database: `fixture/world.sql`, and the partners' keys.
+//! The data of the template database: `fixture/data.sql`, and the partners' keys.
 
 mod keys;
 
 use partner_api::publishing::MIME_TYPE;
-use partner_api::rules::pdf_key;
-use partner_api::secrets::MasterKey;
 use partner_api::storage::Storage;
+use partner_api_domain::pdf_key;
+use partner_api_store::secrets::MasterKey;
 use tokio_postgres::Client;
 
 pub use keys::{
@@ -13,11 +13,11 @@ pub use keys::{
     THREE_A_MINUTE, TestKey,
 };
 
-use crate::desk;
+use crate::inspectors;
 
-const WORLD: &str = include_str!("../fixture/world.sql");
+const DATA: &str = include_str!("../fixture/data.sql");
 
-/// The master key of every test. It seals the secrets below and nothing else in the world.
+/// The master key of every test. It encrypts the secrets below and nothing else.
 pub const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
 /// Ids of partners.
@@ -28,13 +28,13 @@ pub mod partners {
     pub const BETA: &str = "01974d1c-0000-7c00-8000-00000000000b";
     /// Sees nothing.
     pub const GAMMA: &str = "01974d1c-0000-7c00-8000-00000000000c";
-    /// Sees one organisation.
+    /// Sees one organization.
     pub const DELTA: &str = "01974d1c-0000-7c00-8000-00000000000d";
     /// Disabled.
     pub const EPSILON: &str = "01974d1c-0000-7c00-8000-00000000000e";
 }
 
-/// Ids of organisations.
+/// Ids of organizations.
 pub mod organizations {
     /// `pii_mode` NONE.
     pub const NONE: &str = "01974d1a-7c00-7a00-8000-000000000001";
@@ -44,14 +44,14 @@ pub mod organizations {
     pub const FULL: &str = "01974d1a-7c00-7a00-8000-000000000003";
 }
 
-/// An organisation, and what of it stands for a variable in a path.
+/// An organization, and its ids for the variables of paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// The id of the organisation.
+    /// The id of the organization.
     pub organization: &'static str,
     /// The id of a published report of it.
     pub inspection: &'static str,
-    /// The id of one that is being written.
+    /// The id of an open report of it.
     pub draft: &'static str,
 }
 
@@ -75,10 +75,10 @@ impl Subject {
         draft: inspections::FULL_DRAFT,
     };
 
-    /// The id that stands behind a segment of a path: behind `organizations` one of an organisation.
+    /// The id that follows a segment of a path: after `organizations`, that of an organization.
     ///
     /// # Panics
-    /// When it is not known what stands there.
+    /// If the segment is unknown.
     #[track_caller]
     pub fn id_behind(&self, segment: &str) -> &'static str {
         match segment {
@@ -86,7 +86,7 @@ impl Subject {
             "inspections" => self.inspection,
             "reports" => self.draft,
             "forms" => "TEST_LINE",
-            // None that waits: what is refused before is refused for any.
+            // No measurement has this id: requests that use it are rejected before it matters.
             "measurements" => inspections::UNKNOWN,
             other => panic!("give fixture::Subject what stands behind /{other}/ in a path"),
         }
@@ -127,7 +127,7 @@ pub mod inspections {
     pub const IN_REVIEW: &str = "0197c2a4-6f00-7e00-8000-000000000206";
     /// MASKED at IZMIR-01, sent back to the inspector three hours after it was begun, plate 35 DUZ 207.
     pub const REVISION_REQUESTED: &str = "0197c2a4-6f00-7e00-8000-000000000207";
-    /// MASKED at IZMIR-01, its cancellation asked for.
+    /// MASKED at IZMIR-01, its cancellation is requested.
     pub const CANCEL_REQUESTED: &str = "0197c2a4-6f00-7e00-8000-000000000208";
     /// MASKED at IZMIR-01, a draft of 25 hours ago, plate 35 OLD 209.
     pub const OLD_DRAFT: &str = "0197c2a4-6f00-7e00-8000-000000000209";
@@ -137,13 +137,13 @@ pub mod inspections {
     pub const FULL_PUBLISHED: &str = "0197c2a4-6f00-7e00-8000-000000000301";
     /// FULL, a draft of an hour ago, plate 34 OPN 305; its vehicle has no registered power.
     pub const FULL_DRAFT: &str = "0197c2a4-6f00-7e00-8000-000000000305";
-    /// Nothing.
+    /// No report has this id.
     pub const UNKNOWN: &str = "0197c2a4-6f00-7e00-8000-000000000999";
     /// Those that partners do not see.
     pub const INVISIBLE: [&str; 4] = [DRAFT, IN_REVIEW, REVISION_REQUESTED, CANCEL_REQUESTED];
 }
 
-/// Personal data of reports whose organisation does not show it in full: no answer may hold any of it.
+/// Personal data of reports whose organization does not show it in full: no answer may contain it.
 pub const NEVER_SHOWN: &[&str] = &[
     "0532 111",
     "532) 111",
@@ -172,19 +172,19 @@ pub const NEVER_SHOWN: &[&str] = &[
     "photos/20105",
 ];
 
-/// Objects that the world's rows name, key and content; PDFs are of [`store_pdfs`].
+/// Objects that the rows name, with key and content; PDFs are of [`store_pdfs`].
 pub const OBJECTS: &[(&str, &[u8], &str)] = &[
     ("photos/20101.jpg", b"a picture of a scratch", "image/jpeg"),
     ("photos/20102.jpg", b"a picture of a car", "image/jpeg"),
     ("thumbs/20101.jpg", b"a small picture", "image/jpeg"),
 ];
 
-/// The master key, ready.
+/// The parsed master key.
 pub fn master_key() -> MasterKey {
     MasterKey::from_hex(MASTER_KEY, "the fixture").unwrap()
 }
 
-/// Stores a PDF of one line for each report that has one in a fresh world, as if it were rendered.
+/// Stores a PDF of one line for each report that has one in a fresh database, as if it were rendered.
 pub async fn store_pdfs(client: &Client, storage: &Storage) {
     let rows = client
         .query(
@@ -203,13 +203,13 @@ pub async fn store_pdfs(client: &Client, storage: &Storage) {
     }
 }
 
-/// What is stored for a report in a PDF's place.
+/// The stand-in for a report's PDF.
 fn stored_pdf(report: uuid::Uuid) -> String {
     let id = report.to_string();
     format!("%PDF-1.7 report {}", &id[id.len() - 3..])
 }
 
-/// Gives the reports with a PDF the key of one that was rendered from what they hold; nothing is left to render.
+/// Gives the reports with a PDF the storage key of one that is current; nothing is left to render.
 async fn name_pdfs(client: &Client) {
     let named = "SELECT id, report_fingerprint(id) FROM inspections WHERE pdf_object_key IS NOT NULL";
     for row in client.query(named, &[]).await.unwrap() {
@@ -220,32 +220,32 @@ async fn name_pdfs(client: &Client) {
             .await
             .unwrap();
         let line = stored_pdf(id);
-        let kept = "INSERT INTO published_pdfs (object_key, inspection_id, sha256, size_bytes, published_at)
-                    SELECT $2, id, sha256(convert_to($3, 'UTF8')), octet_length($3), published_at FROM inspections
+        let kept = "INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes, published_at)
+                    SELECT $2, id, organization_id, sha256(convert_to($3, 'UTF8')), octet_length($3), published_at FROM inspections
                     WHERE id = $1";
         client.execute(kept, &[&id, &key, &line]).await.unwrap();
     }
     client.batch_execute("DELETE FROM report_renderings").await.unwrap();
 }
 
-/// When the world's reports last changed: ten days after they were published those that were archived or cancelled, the
-/// others when they were published. What all reports of an organisation show has not changed since it is there.
+/// When the reports last changed: archived and cancelled ones ten days after their publication, the others at their
+/// publication. What all reports of an organization show has not changed since its creation.
 const CHANGES: &str = "
 UPDATE inspections SET updated_at = coalesce(published_at, created_at)
     + CASE WHEN status IN ('ARCHIVED', 'CANCELLED') THEN interval '10 days' ELSE interval '0' END;
 UPDATE organizations SET reports_changed_at = created_at;";
 
-/// The world's limits hold from its beginning; it is inserted by the schema of earlier versions too, which had no time for them.
-const LIMITS_HOLD: &str = "ALTER TABLE thresholds ALTER COLUMN since SET DEFAULT '2026-01-05T08:00:00Z'";
-const LIMITS_HOLD_FROM_NOW: &str = "ALTER TABLE thresholds ALTER COLUMN since SET DEFAULT clock_timestamp()";
+/// The limits hold from the beginning.
+const LIMITS_HOLD: &str = "ALTER TABLE thresholds ALTER COLUMN valid_from SET DEFAULT '2026-01-05T08:00:00Z'";
+const LIMITS_HOLD_FROM_NOW: &str = "ALTER TABLE thresholds ALTER COLUMN valid_from SET DEFAULT clock_timestamp()";
 
 /// Fills a migrated database.
 pub async fn fill(client: &Client) {
     client.batch_execute(LIMITS_HOLD).await.unwrap();
-    client.batch_execute(WORLD).await.unwrap();
+    client.batch_execute(DATA).await.unwrap();
     client.batch_execute(LIMITS_HOLD_FROM_NOW).await.unwrap();
     client.batch_execute(CHANGES).await.unwrap();
     name_pdfs(client).await;
     keys::store(client).await;
-    desk::make(client).await;
+    inspectors::insert(client).await;
 }

@@ -1,8 +1,8 @@
 //! The harness of the conformance tests.
 //!
-//! A test starts a [`Service`] of its own over a database of its own (a copy of a template that holds the small world of
-//! [`fixture`]), sends requests, and looks at the answers and at the database. Every answer, whichever way it was got, is
-//! checked against the OpenAPI document by [`contract`] before the test sees it, and is kept as a [`snapshot`].
+//! A test starts its own [`Service`] over its own database (a copy of a template with the data of [`fixture`]), sends requests,
+//! and examines the answers and the database. [`contract`] checks every answer against the OpenAPI document before the test sees
+//! it; [`snapshot`] compares it with a file.
 //!
 //! ```text
 //! let service = Service::start().await;
@@ -11,34 +11,39 @@
 //! ```
 //!
 //! The databases live in one private PostgreSQL cluster. `test-postgres -- COMMAND` starts it, runs the command and
-//! stops it; without that (plain `cargo test`) each process starts its own.
+//! stops it; without it (plain `cargo test`) each process starts its own.
 //!
-//! Two gates watch the snapshots: [`coverage`] (each declared answer has one) and [`snapshot_log`] (each is asserted).
+//! Two checks guard the snapshots: [`coverage`] (each declared answer has one) and [`snapshot_log`] (each is asserted once).
 
-// A harness says what is wrong by panicking: that is how a test fails.
+// The harness panics where something is wrong: that fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 pub mod answer;
+pub mod certificate;
 pub mod cluster;
 pub mod contract;
 pub mod coverage;
-pub mod desk;
+mod dropshot;
 pub mod fixture;
+pub mod inspectors;
+mod leaks;
+pub mod measurements;
+pub mod metrics;
 pub mod operations;
 pub mod options;
 pub mod port;
 pub mod request;
+pub mod request_log;
 mod schema;
-mod secrecy;
 pub mod service;
 pub mod snapshot;
 pub mod snapshot_log;
-pub mod stopped;
+pub mod suspended_processes;
 pub mod wait;
 
 pub use answer::Answer;
-pub use desk::{AYSE, DERYA, MEHMET};
 pub use fixture::{ALPHA, BETA, DELTA, GAMMA, TestKey};
+pub use inspectors::{AYSE, DERYA, MEHMET};
 pub use options::Options;
 pub use request::Request;
 pub use service::Service;

@@ -1,4 +1,4 @@
-//! The operations of the document, each with a good request: tests that go through all of them take them from here.
+//! The operations of the documents, each with a valid request, for tests that go through all of them.
 
 use std::sync::LazyLock;
 
@@ -43,7 +43,7 @@ fn operations(contract: &'static Contract) -> Vec<Operation> {
             }
         }
     }
-    // A JSON object's order depends on how serde_json was built.
+    // The order of a JSON object depends on serde_json's features.
     all.sort_by_key(|operation| operation.id);
     all
 }
@@ -62,8 +62,8 @@ pub fn inspector_operation(id: &str) -> Operation {
     *found.unwrap_or_else(|| panic!("the inspectors' document has no operation {id}"))
 }
 
-/// What can be read of one thing of a list: what stands behind its id in the paths of GET operations, as `/photos` behind
-/// that of one of the `inspections`; "" is the thing itself.
+/// The parts of an item that GET operations read: what follows its id in their paths, as `/photos` follows the id of one of the
+/// `inspections`; "" is the item itself.
 pub fn readable_parts(list: &str) -> Vec<&'static str> {
     let of_one = format!("/{list}/{{");
     let parts = OPERATIONS.iter().filter(|operation| operation.method() == Method::GET);
@@ -80,12 +80,12 @@ impl Operation {
         Method::from_bytes(self.method.to_uppercase().as_bytes()).unwrap()
     }
 
-    /// The contract that it is of.
+    /// Its contract.
     pub fn contract(&self) -> &'static Contract {
         self.contract
     }
 
-    /// The security schemes that a caller must meet.
+    /// The security schemes that it requires.
     pub fn security(&self) -> Vec<&'static str> {
         let own = &self.operation["security"];
         let all = match own {
@@ -110,17 +110,17 @@ impl Operation {
         self.operation["requestBody"].is_object()
     }
 
-    /// The scope that a key needs for it; `None` when it needs none.
+    /// The scope that a key needs for it, if any.
     pub fn required_scope(&self) -> Option<&'static str> {
         self.operation["x-required-scope"].as_str()
     }
 
-    /// Whether it answers while the database is down: its nonce needs none, and so does its answer.
+    /// Whether it answers while the database is down: neither its nonce nor its answer needs the database.
     pub fn needs_no_database(&self) -> bool {
         self.operation["x-admission"] == "memory"
     }
 
-    /// The schema of its successful answers; `None` when they are no JSON.
+    /// The schema of its successful answers; `None` if they are not JSON.
     pub fn answer_schema(&self) -> Option<&'static Value> {
         let responses = self.operation["responses"].as_object().unwrap();
         let success = responses.iter().find(|(status, _)| status.starts_with('2'));
@@ -128,7 +128,7 @@ impl Operation {
         content["application/json"].get("schema")
     }
 
-    /// A good request, unsigned: about the subject, with the document's own example of what else it must have.
+    /// A valid request, unsigned: about the subject, with the document's examples for everything else that is required.
     #[track_caller]
     pub fn request(&self, subject: &Subject) -> Request {
         let mut request = Request::new(self.method().as_str(), &self.path(subject));
@@ -146,7 +146,7 @@ impl Operation {
         }
     }
 
-    /// The same, narrowed as far as it can be: to the subject's organisation, and in a list to its first item.
+    /// The same, as narrow as possible: for the subject's organization, and in a list for its first item.
     #[track_caller]
     pub fn narrowed_request(&self, subject: &Subject) -> Request {
         let mut request = self.request(subject);
@@ -158,12 +158,12 @@ impl Operation {
         request
     }
 
-    /// Whether a request can say which organisation it is about.
+    /// Whether a request can name an organization.
     pub fn can_be_narrowed(&self) -> bool {
         self.template.contains('{') || self.parameters("query").any(|it| it["name"] == "organization_id")
     }
 
-    /// Its path, each variable with the subject's id of what the segment before it lists.
+    /// Its path, with the subject's ids as variables: each is chosen by the segment before it.
     #[track_caller]
     fn path(&self, subject: &Subject) -> String {
         let mut path = String::new();
@@ -179,7 +179,7 @@ impl Operation {
         path
     }
 
-    /// The document's example of its body, without times that may be left out: they may lie ahead of this machine's.
+    /// The document's example of its body, without optional times: they may be in the future.
     #[track_caller]
     fn body(&self) -> Option<Value> {
         let media = self.operation.pointer("/requestBody/content/application~1json")?;

@@ -1,46 +1,46 @@
-//! What a test sets of a service.
+//! The options that a test starts a service with.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use partner_api::db::standby::Standbys;
-use partner_api::front_door::address::TrustedProxies;
-use partner_api::front_door::pages::Pages;
-use partner_api::secrets::MasterKey;
-use partner_api::tls::TlsFiles;
+use bounded_listener::tls::TlsFiles;
 use partner_api::traces;
+use partner_api_gateway::TrustedProxies;
+use partner_api_gateway::pages::Pages;
 use partner_api_signing::Environment;
+use partner_api_store::secrets::MasterKey;
+use partner_api_store::standby::Standbys;
 
 use crate::fixture;
 
-/// What an operator could set, as tests want it by default.
+/// Options of the service; the defaults are those of the tests.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The deployment's environment.
     pub environment: Environment,
-    /// Requests a minute and address; 0 is off.
+    /// Requests per minute and address; 0 means no limit.
     pub ip_limit: u32,
-    /// Proxies that are believed.
+    /// Trusted proxies.
     pub trusted_proxies: TrustedProxies,
-    /// The time in which a body must have arrived.
+    /// The timeout for a request's body.
     pub body_timeout: Duration,
-    /// How many reports are rendered at the same time.
+    /// The number of reports that are rendered concurrently.
     pub renderers: usize,
-    /// Opens the secrets of the world.
+    /// Decrypts the secrets of the fixture data.
     pub master_key: MasterKey,
-    /// How many days of the request log are kept.
+    /// The retention of the request log in days.
     pub request_log_days: u32,
-    /// Where reads go that may be a little behind.
+    /// Standbys, for reads that may lag behind the primary.
     pub standbys: Option<Arc<Standbys>>,
-    /// Where `/live`, `/ready` and `/metrics` are read.
+    /// The address of `/live`, `/ready` and `/metrics`.
     pub internal_listen: Option<SocketAddr>,
-    /// Where traces are sent.
+    /// The collector of traces.
     pub traces: Option<traces::Settings>,
-    /// The certificate for TLS. [`Service::send`](crate::Service::send) does not speak it;
+    /// The certificate for TLS. [`Service::send`](crate::Service::send) does not use it;
     /// [`Service::client_over`](crate::Service::client_over) does.
     pub tls: Option<TlsFiles>,
-    /// What is served beside the API.
+    /// The routes beside the API.
     pub pages: Pages,
 }
 
@@ -51,7 +51,7 @@ impl Default for Options {
             ip_limit: 0,
             trusted_proxies: TrustedProxies::default(),
             body_timeout: Duration::from_secs(30),
-            // A test that wants a report rendered says when.
+            // A test that needs a rendered report renders it itself.
             renderers: 0,
             master_key: fixture::master_key(),
             request_log_days: 90,

@@ -1,17 +1,17 @@
-//! Ports for programs that are told theirs before they listen.
+//! Ports for programs that must be given a port before they listen.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use rand::Rng as _;
 
-/// Below those that systems give to whoever asks for any (Linux: 32,768 and up): what is free among those is somebody's a moment
-/// later, in a suite that opens hundreds of listeners and connections meanwhile.
+/// Below the ephemeral ports (Linux: 32,768 and up): one of those that is free now may be taken a moment later, in a suite that
+/// opens hundreds of listeners and connections.
 const NOT_GIVEN_AWAY: std::ops::Range<u16> = 10_240..32_768;
 
-/// An address of loopback on which nobody listens, and that nobody is given without asking for it by number.
+/// A loopback address on which nothing listens, and that the system assigns to nobody.
 ///
 /// # Panics
-/// Where none is found in a thousand tries.
+/// If a thousand tries find none.
 pub fn free_address() -> SocketAddr {
     let mut random = rand::rng();
     (0..1_000)

@@ -1,4 +1,4 @@
-//! A request spelled out to the byte, for what the client would never send.
+//! Requests that a test controls to the byte, for what the generated client would never send.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -19,20 +19,20 @@ use tokio::sync::Notify;
 
 use crate::fixture::TestKey;
 
-/// What travels as a request's body.
+/// A request's body.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 #[derive(Clone, Debug)]
 enum Sending {
-    /// Nothing at all.
+    /// No body.
     None,
-    /// With its length in front.
+    /// A body with `Content-Length`.
     Whole(Bytes),
     /// In chunks, without a length.
     Chunks(Vec<Bytes>),
-    /// These bytes, and then nothing for ever.
+    /// These bytes, and then nothing more: the body never ends.
     Stalled(Bytes),
-    /// The first half of these bytes, and the second one when it is let go.
+    /// The first half of these bytes; the second half after the notification.
     Held(Bytes, Arc<Notify>),
 }
 
@@ -51,7 +51,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Of any method, unsigned, without a body. `target` is sent as it stands.
+    /// Any method, unsigned, without a body. `target` is sent unchanged.
     pub fn new(method: &str, target: &str) -> Self {
         Self {
             method: Method::from_bytes(method.as_bytes()).unwrap(),
@@ -108,14 +108,14 @@ impl Request {
         self
     }
 
-    /// The same body, but without an end: what comes after it is waited for in vain.
+    /// The same body, but it never ends.
     #[must_use]
     pub fn stalled(mut self) -> Self {
         self.body = Sending::Stalled(self.sent());
         self
     }
 
-    /// The same body, whose second half is held back until `release` is notified.
+    /// The same body; its second half is sent when `release` is notified.
     #[must_use]
     pub fn held_until(mut self, release: &Arc<Notify>) -> Self {
         self.body = Sending::Held(self.sent(), release.clone());
@@ -129,7 +129,7 @@ impl Request {
         self
     }
 
-    /// Signed by a clock that is ahead by so many seconds.
+    /// Signed by a clock that is ahead by this many seconds.
     #[must_use]
     pub fn clock_ahead_by(mut self, seconds: i64) -> Self {
         self.clock_offset = seconds;
@@ -143,7 +143,7 @@ impl Request {
         self
     }
 
-    /// With one more header, beside a signature header of this name.
+    /// With one more header, in addition to a signature header of this name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((
@@ -153,14 +153,14 @@ impl Request {
         self
     }
 
-    /// Without a signature header that it would have.
+    /// Without this signature header.
     #[must_use]
     pub fn without(mut self, name: &'static str) -> Self {
         self.removed.push(name);
         self
     }
 
-    /// With another value of a signature header than the right one.
+    /// With this value of a signature header instead of the correct one.
     #[must_use]
     pub fn with(self, name: &'static str, value: &str) -> Self {
         self.without(name).header(name, value)
@@ -188,7 +188,7 @@ impl Request {
         Canonical {
             method: self.method.as_str(),
             path,
-            // One without canonical form is refused before its signature is looked at.
+            // A query without a canonical form is rejected before its signature is checked.
             canonical_query: &canonical_query(query.as_bytes()).unwrap_or_default(),
             timestamp,
             nonce,
@@ -229,7 +229,7 @@ impl Request {
         }
         let unmeasured = matches!(self.body, Sending::Chunks(_) | Sending::Stalled(_) | Sending::Held(..));
         if unmeasured && !headers.contains_key("content-length") {
-            // Said explicitly: hyper leaves a body of a GET out otherwise.
+            // Explicit, because hyper otherwise omits the body of a GET.
             headers.insert("transfer-encoding", HeaderValue::from_static("chunked"));
         }
         request

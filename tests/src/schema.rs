@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// The document's `components/schemas`, each as JSON Schema that admits no member beyond those it names.
+/// The document's `components/schemas` as JSON Schema that rejects unknown members.
 ///
-/// The document lets members be added to answers at any time, and a client must ignore them; but the service that the
-/// document describes must not send one that the document does not have.
+/// Clients must ignore unknown members, because later versions may add some; but the service must not send one that its own
+/// document does not have.
 pub(crate) fn strict(components: &Value) -> Value {
     let mut schemas = components["schemas"].clone();
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -16,7 +16,7 @@ pub(crate) fn strict(components: &Value) -> Value {
 
 fn convert(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
-    // What JSON Schema does not have, or has with another meaning.
+    // Keywords that JSON Schema does not have, or defines differently.
     members
         .retain(|name, _| !name.starts_with("x-") && !matches!(name.as_str(), "example" | "description" | "default"));
     if members

@@ -1,45 +1,47 @@
-//! A service of one test, over a database of its own.
+//! The service that a test starts, over the test's own database.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bounded_listener::tls::Tls;
 use deadpool_postgres::Pool;
 use http::StatusCode;
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use partner_api::context::Context;
-use partner_api::db::pool::{self, PoolSettings};
 use partner_api::recorder;
 use partner_api::request_log::{self, Stats};
-use partner_api::secrets::purpose;
-use partner_api::server::{self, RunningServer, ServerParts};
+use partner_api::server::{self, InternalState, RunningServer, ServerParts};
 use partner_api::storage::Storage;
-use partner_api::tls::Tls;
 use partner_api_client::{Client, Connector, Exchange, RetryPolicy};
+use partner_api_store::pool::{self, PoolSettings};
+use partner_api_store::secrets::purpose;
 use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::answer::Answer;
 use crate::cluster::{self, Database};
 use crate::contract;
+use crate::dropshot::DropshotServers;
 use crate::fixture::{self, OBJECTS, TestKey};
 use crate::options::Options;
 use crate::request::Request;
 use crate::wait::until;
 
-/// A running service with the world of [`fixture`]. It ends, and its database goes, with this value.
+/// A running service with the data of [`fixture`]. It ends when this value is dropped, and its database is dropped.
 pub struct Service {
-    /// Where it is.
+    /// Its base URL.
     pub base_url: String,
-    /// A session of the test's own in the service's database.
+    /// The test's own session in the service's database.
     pub db: tokio_postgres::Client,
     seen: Arc<Mutex<Option<Answer>>>,
     config: tokio_postgres::Config,
     pool: Pool,
     running: RunningServer,
-    // In this order: what uses the database ends before it is dropped.
+    dropshot: Option<DropshotServers>,
+    // Dropped in this order: what uses the database first.
     folder: Arc<tempfile::TempDir>,
     database: Option<Arc<Database>>,
 }
@@ -66,7 +68,7 @@ impl Service {
         Self::start_over(self.config.clone(), self.database.clone(), self.folder.clone(), options).await
     }
 
-    /// Over a database that the test has made itself, and that stays when the service ends.
+    /// Over a database that the test has created, and that remains when the service ends.
     pub async fn start_on(config: tokio_postgres::Config) -> Self {
         Self::start_on_with(config, Options::default()).await
     }
@@ -90,6 +92,7 @@ impl Service {
             ..PoolSettings::default()
         };
         let pool = pool::pool(config.clone(), &few(6)).unwrap();
+        let trusted_proxies = options.trusted_proxies.clone();
         let parts = ServerParts {
             listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             internal_listen: options.internal_listen,
@@ -107,7 +110,7 @@ impl Service {
             standbys: options.standbys,
             storage: Box::new(move |public_url| Storage::folder(&objects, public_url, link_key)),
             pages: Box::new(|_| options.pages),
-            elsewhere: Some(Box::new(partner_api_inspector::serve)),
+            internal_routes: Some(partner_api_inspector::serve),
             master_key,
             ip_limit: options.ip_limit,
             trusted_proxies: options.trusted_proxies,
@@ -117,6 +120,13 @@ impl Service {
             renderers: options.renderers,
         };
         let running = server::start(parts).await.unwrap_or_else(|error| panic!("{error}"));
+        let dropshot = DropshotServers::start_if_selected(&running.gateway, || InternalState {
+            context: running.context.clone(),
+            pool: pool.clone(),
+            reporter: running.gateway.reporter().clone(),
+            trusted_proxies: trusted_proxies.clone(),
+            body_timeout: options.body_timeout,
+        });
         for (key, bytes, content_type) in OBJECTS {
             running
                 .context
@@ -135,6 +145,7 @@ impl Service {
             config,
             pool,
             running,
+            dropshot,
             folder,
             database,
         }
@@ -145,19 +156,23 @@ impl Service {
         self.connector(key).connect().unwrap()
     }
 
-    /// The same, over an HTTP client of the test's own.
+    /// The same, over the test's own HTTP client.
     pub fn client_over(&self, http: reqwest::Client, key: &TestKey) -> Client {
         self.connector(key).http_client(http).connect().unwrap()
     }
 
     fn connector(&self, key: &TestKey) -> Connector {
         let (seen, base_url) = (self.seen.clone(), self.base_url.clone());
+        let url = match &self.dropshot {
+            Some(dropshot) => format!("http://{}", dropshot.partners()),
+            None => base_url.clone(),
+        };
         let observer = move |exchange: &Exchange| {
             let answer = answer(exchange, &base_url);
             contract::check(&answer);
             *seen.lock().unwrap() = Some(answer);
         };
-        let connector = Connector::new(&self.base_url, key.id, key.secret).unwrap();
+        let connector = Connector::new(&url, key.id, key.secret).unwrap();
         connector.retry(RetryPolicy::never()).observer(observer)
     }
 
@@ -178,7 +193,7 @@ impl Service {
             .await
     }
 
-    /// Sends a request over a connection of its own; the answer is checked against the document.
+    /// Sends a request over a new connection; the answer is checked against the document.
     pub async fn send(&self, request: Request) -> Answer {
         let answer = self.exchange(&request).await;
         contract::check(&answer);
@@ -194,15 +209,12 @@ impl Service {
             ))
             .unwrap();
         let path = request.target.split('?').next().unwrap();
-        let address = match contract::is_inspectors(path) {
-            true => self.internal_address(),
-            false => self.running.address,
-        };
+        let address = self.address(path);
         let stream = socket.connect(address).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .unwrap();
-        // How the connection ends is seen in the answer, or in its absence.
+        // How the connection ends shows in the answer, or in its absence.
         tokio::spawn(connection);
         let response = sender.send_request(request.build(&address.to_string())).await;
         let response = response.unwrap_or_else(|error| panic!("{} {}: {error:?}", request.method, request.target));
@@ -219,7 +231,16 @@ impl Service {
         }
     }
 
-    /// From here on the service has no database, and [`db`](Self::db) is dead.
+    /// The address of the server that serves a path.
+    pub fn address(&self, path: &str) -> SocketAddr {
+        let dropshot = self.dropshot.as_ref().and_then(|dropshot| dropshot.address(path));
+        dropshot.unwrap_or_else(|| match contract::is_inspectors(path) {
+            true => self.internal_address(),
+            false => self.running.address,
+        })
+    }
+
+    /// Cuts the service and [`db`](Self::db) off from the database.
     pub async fn cut_off_from_database(&self) {
         self.database
             .as_ref()
@@ -233,43 +254,43 @@ impl Service {
         &self.pool
     }
 
-    /// What its handlers work with, such as its storage.
+    /// The context of its handlers, with its storage.
     pub fn context(&self) -> &Context {
         &self.running.context
     }
 
-    /// The folder in which it keeps its objects, each under its key.
+    /// The folder of its objects, each under its key.
     pub fn objects(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The certificate in force.
+    /// The active certificate.
     ///
     /// # Panics
-    /// Where no TLS is spoken.
+    /// If it does not use TLS.
     pub fn tls(&self) -> &Tls {
         self.running.tls.as_ref().expect("TLS")
     }
 
-    /// What its request log has done.
+    /// The counters of its request log.
     pub fn stats(&self) -> Stats {
         self.running.request_log.stats()
     }
 
-    /// Asks the internal listener, over a connection of its own.
+    /// Sends a GET to the internal listener over a new connection.
     pub async fn internal(&self, path: &str) -> (StatusCode, String) {
         internal(self.internal_address(), path).await
     }
 
-    /// Where `/live`, `/ready` and `/metrics` are read.
+    /// The address of `/live`, `/ready` and `/metrics`.
     pub fn internal_address(&self) -> SocketAddr {
         self.running.internal_address.expect("an internal listener")
     }
 
-    /// Stops it in order, as a signal would; its database stays while another replica has it.
+    /// Stops it as a signal does; its database remains while another replica has it.
     ///
     /// # Panics
-    /// When requests are under way for ten seconds.
+    /// If requests are still being processed after ten seconds.
     pub async fn stop(self) {
         assert!(self.running.stop(Duration::from_secs(10)).await);
     }
@@ -279,20 +300,31 @@ impl Service {
         self.config.clone()
     }
 
-    /// Waits until `condition` holds, at most the 5 seconds that a change of keys and grants may take.
+    /// Waits until `condition` holds, for at most the 5 seconds that a change of keys and grants may take.
+    ///
+    /// # Panics
+    /// If it does not hold by then.
     pub async fn within_five_seconds(&self, condition: impl AsyncFn() -> bool) {
         self.within(Duration::from_secs(5), condition).await;
     }
 
-    /// Waits until `condition` holds, at most so long.
+    /// Waits until `condition` holds, for as long as a busy machine may need: the test does not say how soon that must be.
     ///
     /// # Panics
-    /// When it does not hold by then.
+    /// If it does not hold after 30 seconds.
+    pub async fn eventually(&self, condition: impl AsyncFn() -> bool) {
+        self.within(Duration::from_secs(30), condition).await;
+    }
+
+    /// Waits until `condition` holds, for at most `bound`.
+    ///
+    /// # Panics
+    /// If it does not hold by then.
     pub async fn within(&self, bound: Duration, condition: impl AsyncFn() -> bool) {
         until(bound, async || condition().await.then_some(())).await;
     }
 
-    /// The rows of a query, each an object.
+    /// The rows of a query, each as a JSON object.
     pub async fn rows(&self, query: &str) -> Value {
         let aggregated = format!("SELECT coalesce(jsonb_agg(to_jsonb(q)), '[]') FROM ({query}) AS q");
         self.db
@@ -302,7 +334,7 @@ impl Service {
             .get(0)
     }
 
-    /// Whether the database knows that a key has used a nonce.
+    /// Whether the database has this nonce of this key.
     pub async fn knows_nonce(&self, key: &TestKey, nonce: &str) -> bool {
         let digest =
             "substr(encode(sha256(convert_to($1, 'UTF8') || '\\x00' || convert_to($2, 'UTF8')), 'hex'), 1, 32)::uuid";
@@ -310,13 +342,13 @@ impl Service {
         self.db.query_one(&query, &[&key.id, &nonce]).await.unwrap().get(0)
     }
 
-    /// How many nonces the database knows to be used.
+    /// The number of nonces in the database.
     pub async fn used_nonces(&self) -> i64 {
         let query = "SELECT count(DISTINCT digest) FROM used_nonces";
         self.db.query_one(query, &[]).await.unwrap().get(0)
     }
 
-    /// How many rows a table has that pass a condition.
+    /// The number of rows of a table, with a condition if one follows its name.
     pub async fn count(&self, from_where: &str) -> i64 {
         let query = format!("SELECT count(*) FROM {from_where}");
         self.db
@@ -327,7 +359,7 @@ impl Service {
     }
 }
 
-/// Asks an internal listener, over a connection of its own; returns the status and the text.
+/// Sends a GET to an internal listener over a new connection; returns the status and the body.
 pub async fn internal(address: SocketAddr, path: &str) -> (StatusCode, String) {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))

@@ -1,8 +1,8 @@
-//! Answers as files: `snapshots/<operation id>/<case>.snap`, and `snapshots/every_operation/<case>.snap` for what all
-//! operations answer to one fault.
+//! Answers as files: `snapshots/<operation id>/<case>.snap`, and `snapshots/every_operation/<case>.snap` for the answers of all
+//! operations to the same faulty request.
 //!
-//! A snapshot's header has `info` with `operation` (or `operations`), `status` and, of an error, `code`: what the coverage
-//! gate reads. What differs from run to run is replaced by its name in brackets, after its shape was checked.
+//! A snapshot's header has `info` with `operation` (or `operations`), `status` and, of an error, `code`, for the coverage check.
+//! A value that differs from run to run is replaced by its name in brackets after its format was checked.
 
 use std::panic::Location;
 
@@ -35,7 +35,7 @@ const TIME: &str = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z";
 const UNIX_TIME: &str = r"\d{10}";
 
 impl Answer {
-    /// Compares with the snapshot of this case, whose name is a sentence. An answer to no operation belongs to `front_door`.
+    /// Compares with the snapshot of this case, whose name is a sentence. An answer to no operation belongs to `gateway`.
     #[track_caller]
     pub fn snapshot(&self, case: &str) {
         let folder = self.operation.as_deref().unwrap_or(NO_OPERATION);
@@ -235,7 +235,7 @@ impl Answer {
     }
 }
 
-/// What is of today, or of the day before: the world has a draft that is older than a day.
+/// What is of today, or of the day before: the fixture data has a draft that is older than a day.
 const RECENT: TimeDelta = TimeDelta::days(2);
 
 /// Times of today and ids that were made today replaced, and numbers of this year.

@@ -1,7 +1,7 @@
-//! The snapshot gate: after the whole suite, every snapshot on disk was asserted, and once.
+//! The check that the whole suite asserts every snapshot on disk, and each once.
 //!
 //! Under `test-postgres --whole-suite` each assertion writes a line into a folder that [`VARIABLE`] names, one file per test;
-//! when the suite has passed, the lines are compared with `snapshots/`. Of a test that is run again, its last run counts.
+//! when the suite has passed, the lines are compared with `snapshots/`. If a test was retried, its last run counts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 /// Names the folder of the log.
 pub const VARIABLE: &str = "SNAPSHOT_LOG";
 
-/// Notes that this snapshot (`<operation id>/<case>.snap`) is asserted here, if anyone wants to know.
+/// Records that this snapshot (`<operation id>/<case>.snap`) is asserted here, if the variable is set.
 ///
 /// # Errors
-/// When the log cannot be written.
+/// If the log cannot be written.
 pub fn record(file: &str, place: &Location<'_>) -> io::Result<()> {
     let Some(folder) = std::env::var_os(VARIABLE) else {
         return Ok(());
@@ -24,11 +24,11 @@ pub fn record(file: &str, place: &Location<'_>) -> io::Result<()> {
     static LOG: OnceLock<PathBuf> = OnceLock::new();
     let log = LOG.get_or_init(|| {
         let log = Path::new(&folder).join(name_of(|variable| std::env::var(variable).ok()));
-        // Of an earlier run of this test. There is none mostly, and what cannot be removed is found by its doubled lines.
+        // An earlier run of this test may have left one. If it cannot be removed, its lines are reported as duplicates.
         let _ = fs::remove_file(&log);
         log
     });
-    // In one write: without nextest the tests of a process are its threads.
+    // One write, because without nextest tests are threads of one process.
     OpenOptions::new()
         .create(true)
         .append(true)
@@ -36,7 +36,7 @@ pub fn record(file: &str, place: &Location<'_>) -> io::Result<()> {
         .write_all(format!("{file}\t{place}\n").as_bytes())
 }
 
-/// The file of this process: the test's, where nextest runs it in a process of its own, and says which one it is.
+/// The name of this process's file: that of the test if nextest runs it, else the process id.
 fn name_of(variable: impl Fn(&str) -> Option<String>) -> String {
     match (variable("NEXTEST_BINARY_ID"), variable("NEXTEST_TEST_NAME")) {
         (Some(binary), Some(test)) => format!("{binary} {test}").replace("::", ".").replace('/', "-"),
@@ -47,7 +47,7 @@ fn name_of(variable: impl Fn(&str) -> Option<String>) -> String {
 /// Every assertion of a log: the snapshot and the place.
 ///
 /// # Errors
-/// When the log cannot be read.
+/// If the log cannot be read.
 pub fn read(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let mut asserted = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -60,7 +60,7 @@ pub fn read(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(asserted)
 }
 
-/// What is wrong between the assertions of the whole suite and the files on disk, one sentence each.
+/// The differences between the suite's assertions and the files on disk, one sentence each.
 pub fn findings(asserted: &[(String, String)], files: &[String]) -> Vec<String> {
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (file, place) in asserted {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asserted_once_and_is_there_is_right() {
+    fn a_snapshot_that_exists_and_is_asserted_once_is_no_finding() {
         let log = asserted(&[("a/x.snap", "t.rs:1:1"), ("b/x.snap", "t.rs:1:1")]);
         let files = ["a/x.snap".to_owned(), "b/x.snap".to_owned()];
         assert_eq!(findings(&log, &files), Vec::<String>::new());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_run_again_writes_the_same_file_and_another_test_another_one() {
+    fn a_retried_test_writes_the_same_file_and_another_test_a_different_one() {
         let of = |binary: &'static str, test: &'static str| {
             name_of(|variable| {
                 Some(match variable {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_that_asserted_nothing_leaves_every_file_an_orphan() {
+    fn without_assertions_every_file_is_an_orphan() {
         assert_eq!(findings(&[], &["a/x.snap".to_owned()]).len(), 1);
     }
 }

@@ -1,16 +1,16 @@
-//! Waiting for what is about to be there.
+//! Waiting for a condition, and for what must end within a bound.
 
 use std::time::{Duration, Instant};
 
-/// How often what is to be over in time is tried.
+/// How often [`in_time`] tries.
 const TRIES: usize = 5;
 
-/// Does something that ends by a deadline of the service's own, until it took less than `bound`; `attempt`
-/// begins with a world of its own, and returns how long it took. What waits for longer than it should does so at each try, for no
-/// timer ends early; a machine that stands still for some tenths of a second does not do so at each.
+/// Repeats something that a deadline of the service ends, until it took less than `bound`. Each `attempt` begins with its own
+/// set-up and returns how long it took. A service that waits for too long does so in each attempt; a machine that stalls for some
+/// tenths of a second does not.
 ///
 /// # Panics
-/// When each try took longer.
+/// If each attempt took longer.
 pub async fn in_time(bound: Duration, attempt: impl AsyncFn() -> Duration) {
     let mut took = Vec::new();
     for _ in 0..TRIES {
@@ -23,10 +23,10 @@ pub async fn in_time(bound: Duration, attempt: impl AsyncFn() -> Duration) {
     panic!("each time it took {bound:?} or more: {took:?}");
 }
 
-/// Looks again and again until something is there, at most so long.
+/// Polls until something is there, for at most `bound`.
 ///
 /// # Panics
-/// When it is not there by then.
+/// If it is not there by then.
 pub async fn until<T>(bound: Duration, there: impl AsyncFn() -> Option<T>) -> T {
     let deadline = Instant::now() + bound;
     loop {

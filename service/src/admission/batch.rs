@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use futures::FutureExt;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::statement;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -14,15 +17,12 @@ use uuid::Uuid;
 use super::nonces::{BUCKET, Digest, MARGIN};
 use super::windows::{QueuePlace, Windows};
 use super::{AdmissionError, Counted, Meter, WINDOW};
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::statement;
 
 /// The most requests in one statement.
 const LARGEST_BATCH: usize = 1_000;
 
 /// How long one attempt at a batch may take: two of them, one after the other, fit into what a request may wait
-/// ([`DATABASE_WAIT`](crate::deadline::DATABASE_WAIT)).
+/// ([`DATABASE_WAIT`](partner_api_store::deadline::DATABASE_WAIT)).
 const ATTEMPT: Duration = Duration::from_millis(800);
 
 /// A window that began further ahead of the database's clock than this is the work of a clock that stepped, and begins
@@ -227,12 +227,12 @@ fn answer(
 
 #[cfg(test)]
 mod tests {
+    use partner_api_store::pool::{PoolSettings, parse_url, pool};
     use tokio::net::TcpListener;
 
     use super::super::SHARE;
     use super::super::windows::Entered;
     use super::*;
-    use crate::db::pool::{PoolSettings, parse_url, pool};
 
     #[tokio::test]
     async fn what_nobody_waits_for_any_more_is_not_admitted() {

@@ -6,6 +6,7 @@
 //! which costs a retry nothing: it carries a new one anyway.
 
 mod batch;
+mod caller;
 mod meter;
 pub mod nonces;
 mod windows;
@@ -18,14 +19,17 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+pub use self::caller::Caller;
 pub use self::meter::{Lately, Meter};
+
+use partner_api_store::DbError;
+use partner_api_store::deadline::Deadline;
+use partner_api_store::directory::Key;
 
 use self::batch::WaitingRequest;
 use self::nonces::{Digest, NonceMemory};
 use self::windows::{Entered, Windows};
-use crate::db::DbError;
-use crate::deadline::Deadline;
-use crate::directory::Key;
+use partner_api_gateway::RateLimitStatus;
 
 /// The fixed window of a key (LIM-1).
 pub const WINDOW: Duration = Duration::from_secs(60);
@@ -62,27 +66,13 @@ pub enum AdmissionError {
     TimedOut,
 }
 
-/// Where an admitted request stands in its key's window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
-    /// Requests per window.
-    pub limit: u32,
-    /// The request's number in the window, from 1.
-    pub position: u32,
-    /// The time to the window's end.
-    pub resets_in: Duration,
-}
-
-impl Standing {
-    /// Requests left in the window.
-    pub fn remaining(&self) -> u32 {
-        self.limit.saturating_sub(self.position)
-    }
-
-    /// Whether the request is one too many.
-    pub fn is_exceeded(&self) -> bool {
-        self.position > self.limit
-    }
+/// The outcome of admission: the nonce is used up, and the request is counted.
+#[derive(Debug)]
+pub struct Admitted {
+    /// The key's rate-limit status.
+    pub rate_limit: RateLimitStatus,
+    /// The caller; `None` if the key is over its limit.
+    pub caller: Option<Caller>,
 }
 
 /// A request's number in its window.
@@ -115,36 +105,48 @@ impl Admission {
 
     /// Admits one request of `key`: its nonce is used up, and it is counted.
     ///
-    /// A request of a key that is known to be over its limit is told so from memory; its nonce is recorded behind the
-    /// answer. A refusal takes neither a connection nor a place in anybody's queue.
+    /// If the key is known to be over its limit, the answer comes from memory and the nonce is recorded after the response. Such
+    /// a request takes neither a connection nor a place in anybody's queue.
     ///
     /// # Errors
     /// When the nonce was used before, or could not be recorded by the `deadline`.
     pub async fn admit(
         &self,
+        key: Arc<Key>,
+        nonce: &str,
+        durability: Durability,
+        deadline: Deadline,
+    ) -> Result<Admitted, AdmissionError> {
+        let counted = self.count(&key, nonce, durability, deadline).await?;
+        let rate_limit = RateLimitStatus {
+            limit: key.rate_limit,
+            position: counted.position,
+            resets_in: counted.resets_in,
+        };
+        let caller = (!rate_limit.is_exceeded()).then(|| Caller::admitted(key, deadline));
+        Ok(Admitted { rate_limit, caller })
+    }
+
+    async fn count(
+        &self,
         key: &Key,
         nonce: &str,
         durability: Durability,
         deadline: Deadline,
-    ) -> Result<Standing, AdmissionError> {
+    ) -> Result<Counted, AdmissionError> {
         let digest = Digest::of(&key.id, nonce);
         if !self.memory.insert(digest, Instant::now()) {
             return Err(AdmissionError::Replayed);
         }
-        let standing = |Counted { position, resets_in }| Standing {
-            limit: key.rate_limit,
-            position,
-            resets_in,
-        };
         if durability == Durability::Behind {
             let counted = self.windows.count(&key.id);
             self.record_behind(key, digest);
-            return Ok(standing(counted));
+            return Ok(counted);
         }
         match self.windows.enter(&key.id, key.rate_limit, SHARE) {
             Entered::Exceeded(counted) => {
                 self.record_behind(key, digest);
-                Ok(standing(counted))
+                Ok(counted)
             }
             Entered::Crowded => Err(AdmissionError::Busy),
             Entered::Placed(place) => {
@@ -157,7 +159,7 @@ impl Admission {
                 };
                 self.queue.try_send(waiting).map_err(|_| AdmissionError::Busy)?;
                 let outcome = deadline.within(outcome).await.ok_or(AdmissionError::TimedOut)?;
-                outcome.map_err(|_| AdmissionError::Busy)?.map(standing)
+                outcome.map_err(|_| AdmissionError::Busy)?
             }
         }
     }

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::db::partitions::Partitioned;
+use partner_api_store::partitions::Partitioned;
 
 /// The length of a time bucket, and the least time for which a nonce is remembered (KEY-6): longer than all the time that a
 /// request can be under way and its timestamp still valid.
@@ -29,7 +29,7 @@ pub const MAINTENANCE: Duration = Duration::from_secs(60);
 pub const PARTITIONS: Partitioned = Partitioned {
     table: "used_nonces",
     column: "bucket",
-    length: BUCKET,
+    length: Some(BUCKET),
     // An hour in which maintenance may fail without harm.
     ahead: 6,
     // The one before the last full bucket is kept against clocks that are set back.

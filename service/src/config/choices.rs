@@ -1,27 +1,25 @@
-//! Options that make one choice together: some are needed with others, or cannot be.
+//! Options that belong together: some require others, and some exclude others.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::Serialize;
+use bounded_listener::tls::TlsFiles;
 use url::Url;
 
-use super::{ConfigError, Hidden, Layer, Span};
+use super::{ConfigError, Hidden, Layer, Options, Span};
 use crate::storage::S3Settings;
-use crate::tls::TlsFiles;
 use crate::traces;
 
-/// The standbys that reads go to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The standbys that serve reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadDatabase {
-    /// Where they are.
+    /// Their URL.
     pub url: Hidden,
-    /// How far they may be behind.
+    /// The maximum replication lag.
     pub max_lag: Span,
 }
 
-/// Where photos and PDFs are kept.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// The object store for photos and PDFs.
+#[derive(Clone, Debug)]
 pub enum StorageChoice {
     /// In a folder.
     Folder(PathBuf),
@@ -29,91 +27,94 @@ pub enum StorageChoice {
     S3(S3Settings),
 }
 
-pub(super) fn read_database(all: &Layer) -> Result<Option<ReadDatabase>, ConfigError> {
-    match (&all.read_database_url, all.read_max_lag) {
-        (None, Some(_)) => Err(ConfigError::option("--read-max-lag", "needs --read-database-url")),
-        (None, None) => Ok(None),
-        (Some(_), _) if all.database_url.is_none() => Err(ConfigError::option(
+pub(super) fn read_database(given: &Layer, options: &Options) -> Result<Option<ReadDatabase>, ConfigError> {
+    match &options.read_database_url {
+        None if given.read_max_lag.is_some() => {
+            Err(ConfigError::option("--read-max-lag", "requires --read-database-url"))
+        }
+        None => Ok(None),
+        Some(_) if options.database_url.is_none() => Err(ConfigError::option(
             "--read-database-url",
-            "needs --database-url: the private cluster has no standbys",
+            "requires --database-url, because the private cluster has no standbys",
         )),
-        (Some(url), max_lag) => Ok(Some(ReadDatabase {
+        Some(url) => Ok(Some(ReadDatabase {
             url: url.clone(),
-            max_lag: max_lag.unwrap_or(Span::secs(2)),
+            max_lag: options.read_max_lag,
         })),
     }
 }
 
-pub(super) fn traces(all: &Layer) -> Result<Option<traces::Settings>, ConfigError> {
-    let endpoint = match (&all.otlp_endpoint, all.trace_share) {
-        (None, None) => return Ok(None),
-        (None, Some(_)) => return Err(ConfigError::option("--trace-share", "needs --otlp-endpoint")),
-        (Some(endpoint), _) => endpoint,
+pub(super) fn traces(given: &Layer, options: &Options) -> Result<Option<traces::Settings>, ConfigError> {
+    let Some(endpoint) = &options.otlp_endpoint else {
+        return match given.trace_share {
+            Some(_) => Err(ConfigError::option("--trace-share", "requires --otlp-endpoint")),
+            None => Ok(None),
+        };
     };
     let is_usable = |url: &Url| {
         let is_bare = url.query().is_none() && url.username().is_empty() && url.password().is_none();
         is_bare && ["http", "https"].contains(&url.scheme())
     };
     if !Url::parse(endpoint).is_ok_and(|url| is_usable(&url)) {
-        let reason = "must be the URL of a collector, such as http://127.0.0.1:4318; what it asks for beside goes into \
+        let reason = "must be the URL of a collector, such as http://127.0.0.1:4318; put credentials into \
                       OTEL_EXPORTER_OTLP_HEADERS";
         return Err(ConfigError::option("--otlp-endpoint", reason));
     }
-    let share = all.trace_share.unwrap_or(1.0);
-    if !(0.0..=1.0).contains(&share) {
+    if !(0.0..=1.0).contains(&options.trace_share) {
         return Err(ConfigError::option("--trace-share", "must be from 0 to 1, such as 0.1"));
     }
     Ok(Some(traces::Settings {
         endpoint: endpoint.clone(),
-        share,
+        share: options.trace_share,
     }))
 }
 
-pub(super) fn tls(all: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
-    match (all.tls_certificate.clone(), all.tls_key.clone()) {
+pub(super) fn tls(options: &Options) -> Result<Option<TlsFiles>, ConfigError> {
+    match (options.tls_certificate.clone(), options.tls_key.clone()) {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
-        (Some(_), None) => Err(ConfigError::option("--tls-key", "needed with --tls-certificate")),
-        (None, Some(_)) => Err(ConfigError::option("--tls-certificate", "needed with --tls-key")),
+        (Some(_), None) => Err(ConfigError::option("--tls-key", "required with --tls-certificate")),
+        (None, Some(_)) => Err(ConfigError::option("--tls-certificate", "required with --tls-key")),
     }
 }
 
-pub(super) fn storage(all: &Layer, data_dir: &Path) -> Result<StorageChoice, ConfigError> {
-    let Some(bucket) = &all.s3_bucket else {
+pub(super) fn storage(options: &Options) -> Result<StorageChoice, ConfigError> {
+    let Some(bucket) = &options.s3_bucket else {
         let others = [
-            &all.s3_region,
-            &all.s3_endpoint,
-            &all.s3_public_endpoint,
-            &all.s3_access_key_id,
+            &options.s3_region,
+            &options.s3_endpoint,
+            &options.s3_public_endpoint,
+            &options.s3_access_key_id,
         ];
-        if others.iter().any(|option| option.is_some()) || all.s3_secret_access_key.is_some() {
-            return Err(ConfigError::option("--s3-bucket", "needed with the other S3 options"));
+        if others.iter().any(|option| option.is_some()) || options.s3_secret_access_key.is_some() {
+            return Err(ConfigError::option("--s3-bucket", "required with the other S3 options"));
         }
+        let folder = options.storage_dir.clone();
         return Ok(StorageChoice::Folder(
-            all.storage_dir.clone().unwrap_or_else(|| data_dir.join("files")),
+            folder.unwrap_or_else(|| options.data_dir.join("files")),
         ));
     };
-    if all.storage_dir.is_some() {
+    if options.storage_dir.is_some() {
         return Err(ConfigError::option(
             "--storage-dir",
-            "files are kept in a folder or in a bucket (--s3-bucket), not both",
+            "files are stored in a folder or in a bucket (--s3-bucket), not both",
         ));
     }
-    if all.s3_access_key_id.is_some() != all.s3_secret_access_key.is_some() {
-        let reason = "the id and its secret (PARTNER_API_S3_SECRET_ACCESS_KEY) are given together";
+    if options.s3_access_key_id.is_some() != options.s3_secret_access_key.is_some() {
+        let reason = "set the ID and its secret (PARTNER_API_S3_SECRET_ACCESS_KEY) together";
         return Err(ConfigError::option("--s3-access-key-id", reason));
     }
     Ok(StorageChoice::S3(S3Settings {
         bucket: bucket.clone(),
-        region: all.s3_region.clone(),
-        endpoint: all.s3_endpoint.clone(),
-        public_endpoint: all.s3_public_endpoint.clone(),
-        access_key_id: all.s3_access_key_id.clone(),
-        secret_access_key: all
+        region: options.s3_region.clone(),
+        endpoint: options.s3_endpoint.clone(),
+        public_endpoint: options.s3_public_endpoint.clone(),
+        access_key_id: options.s3_access_key_id.clone(),
+        secret_access_key: options
             .s3_secret_access_key
             .as_ref()
             .map(|secret| secret.expose().to_owned().into()),
-        path_style: all.s3_path_style,
-        allow_http: all.s3_allow_http.unwrap_or(false),
+        path_style: options.s3_path_style,
+        allow_http: options.s3_allow_http,
     }))
 }

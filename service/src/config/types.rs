@@ -1,27 +1,33 @@
-//! The types of single options.
+//! Types of option values.
 
-use std::{fmt, net::SocketAddr, ops::Deref, str::FromStr, time::Duration};
+use std::{convert::Infallible, fmt, net::SocketAddr, ops::Deref, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use zeroize::Zeroizing;
 
-use crate::rules::report_link;
+use partner_api_domain::report_link;
 
-/// A length of time greater than none, written as `250ms`, `5s` or `1m 30s`.
+/// A duration longer than zero, written as `250ms`, `5s` or `1m 30s`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(Duration);
 
 impl Span {
-    /// From whole milliseconds.
+    /// Converts whole milliseconds.
     #[must_use]
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// From whole seconds.
+    /// Converts whole seconds.
     #[must_use]
     pub const fn secs(secs: u64) -> Self {
         Self(Duration::from_secs(secs))
+    }
+}
+
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Self {
+        Self(duration)
     }
 }
 
@@ -40,7 +46,7 @@ impl FromStr for Span {
         match humantime::parse_duration(text) {
             Ok(duration) if duration.is_zero() => Err("must be longer than 0".to_owned()),
             Ok(duration) => Ok(Self(duration)),
-            Err(error) => Err(format!("{error}; write a length of time as 250ms, 5s or 1m")),
+            Err(error) => Err(format!("{error}; write a duration as 250ms, 5s or 1m")),
         }
     }
 }
@@ -69,27 +75,27 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// Whether something is done, written as `on` or `off`.
+/// A switch, written as `on` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Switch {
-    /// It is.
+    /// On.
     On,
-    /// It is not.
+    /// Off.
     Off,
 }
 
-/// Where something listens that can be left out, written as `127.0.0.1:9464` or `off`.
+/// The address of an optional listener, written as `127.0.0.1:9464` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaybeListen {
-    /// At an address; port 0 takes a free one.
+    /// Listens on an address; port 0 picks a free port.
     At(SocketAddr),
-    /// Nowhere.
+    /// Does not listen.
     Off,
 }
 
 impl MaybeListen {
-    /// The address, where there is one.
+    /// The address, if there is one.
     #[must_use]
     pub fn address(self) -> Option<SocketAddr> {
         match self {
@@ -128,17 +134,17 @@ impl<'de> Deserialize<'de> for MaybeListen {
     }
 }
 
-/// The address of reports' public pages, with a place for the slug, written as `https://reports.example/{slug}`, or `off`.
+/// The URL of reports' public pages with a placeholder for the slug, written as `https://reports.example/{slug}`, or `off`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublicReportUrl {
-    /// This.
+    /// Public pages are at this URL.
     At(String),
-    /// There are none.
+    /// There are no public pages.
     Off,
 }
 
 impl PublicReportUrl {
-    /// The address, where there is one.
+    /// The address, if there is one.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         match self {
@@ -155,7 +161,7 @@ impl FromStr for PublicReportUrl {
         match (text, report_link::unfit(text)) {
             ("off", _) => Ok(Self::Off),
             (text, None) => Ok(Self::At(text.to_owned())),
-            (_, Some(why)) => Err(why),
+            (_, Some(reason)) => Err(reason),
         }
     }
 }
@@ -172,13 +178,13 @@ impl<'de> Deserialize<'de> for PublicReportUrl {
     }
 }
 
-/// Text that no log, error or process listing shows: wiped from memory after use, redacted when printed.
+/// A secret. It is redacted when printed and wiped from memory when dropped.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
 #[serde(transparent)]
 pub struct Hidden(Zeroizing<String>);
 
 impl Hidden {
-    /// The text itself.
+    /// Returns the text.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -188,6 +194,14 @@ impl Hidden {
 impl From<String> for Hidden {
     fn from(text: String) -> Self {
         Self(text.into())
+    }
+}
+
+impl FromStr for Hidden {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::from(text.to_owned()))
     }
 }
 

@@ -6,7 +6,7 @@ use codegen_runtime::response;
 use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse};
 use http::Response;
 use super::types::*;
-/// What `get_health` answers on success.
+/// The success responses of `get_health`.
 pub enum GetHealthResponse {
     /// 200: The service is up, and the request was signed correctly.
     Ok(Health),
@@ -41,7 +41,7 @@ impl HttpResponse for GetHealthResponse {
         }
     }
 }
-/// What `list_organizations` answers on success.
+/// The success responses of `list_organizations`.
 pub enum ListOrganizationsResponse {
     /// 200: The organizations. The array may be empty.
     Ok(OrganizationList),
@@ -73,7 +73,7 @@ impl HttpResponse for ListOrganizationsResponse {
         }
     }
 }
-/// What `list_branches` answers on success.
+/// The success responses of `list_branches`.
 pub enum ListBranchesResponse {
     /// 200: The branches. The array may be empty.
     Ok(BranchList),
@@ -105,7 +105,7 @@ impl HttpResponse for ListBranchesResponse {
         }
     }
 }
-/// What `list_inspections` answers on success.
+/// The success responses of `list_inspections`.
 pub enum ListInspectionsResponse {
     /// 200: A page of reports. The array may be empty.
     Ok(InspectionList),
@@ -137,7 +137,7 @@ impl HttpResponse for ListInspectionsResponse {
         }
     }
 }
-/// What `get_inspection` answers on success.
+/// The success responses of `get_inspection`.
 pub enum GetInspectionResponse {
     /// 200: The report.
     Ok {
@@ -186,7 +186,7 @@ impl HttpResponse for GetInspectionResponse {
         }
     }
 }
-/// What `get_inspection_forms` answers on success.
+/// The success responses of `get_inspection_forms`.
 pub enum GetInspectionFormsResponse {
     /// 200: The forms. The array may be empty.
     Ok {
@@ -239,7 +239,7 @@ impl HttpResponse for GetInspectionFormsResponse {
         }
     }
 }
-/// What `get_inspection_photos` answers on success.
+/// The success responses of `get_inspection_photos`.
 pub enum GetInspectionPhotosResponse {
     /// 200: The photos. The array may be empty.
     Ok(InspectionPhotos),
@@ -271,7 +271,7 @@ impl HttpResponse for GetInspectionPhotosResponse {
         }
     }
 }
-/// What `get_inspection_pdf` answers on success.
+/// The success responses of `get_inspection_pdf`.
 pub enum GetInspectionPdfResponse {
     /// 200: The bytes of the PDF file.
     Ok {
@@ -330,7 +330,7 @@ impl HttpResponse for GetInspectionPdfResponse {
         }
     }
 }
-/// What `submit_measurement` answers on success.
+/// The success responses of `submit_measurement`.
 pub enum SubmitMeasurementResponse {
     /// 200: A measurement with this `external_id` was recorded before; this is its present state, and nothing new was
     /// recorded (`idempotent_replay` is true).

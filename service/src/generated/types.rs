@@ -53,7 +53,7 @@ pub enum Environment {
     Live,
 }
 impl Environment {
-    /// All values as sent.
+    /// All values, as sent.
     pub const VALUES: &'static [&'static str] = &["test", "live"];
     /// The value as sent.
     pub const fn as_str(self) -> &'static str {
@@ -146,7 +146,7 @@ pub enum PiiMode {
     Full,
 }
 impl PiiMode {
-    /// All values as sent.
+    /// All values, as sent.
     pub const VALUES: &'static [&'static str] = &["NONE", "MASKED", "FULL"];
     /// The value as sent.
     pub const fn as_str(self) -> &'static str {
@@ -234,7 +234,7 @@ pub enum InspectionStatus {
     Cancelled,
 }
 impl InspectionStatus {
-    /// All values as sent.
+    /// All values, as sent.
     pub const VALUES: &'static [&'static str] = &["published", "archived", "cancelled"];
     /// The value as sent.
     pub const fn as_str(self) -> &'static str {
@@ -736,7 +736,7 @@ pub struct MeasurementRequest {
 }
 codegen_runtime::read_object!(MeasurementRequest);
 impl MeasurementRequest {
-    /// Which values of `measurements` can be, by their names.
+    /// The plausible ranges of `measurements`, by name.
     pub const MEASUREMENTS_PLAUSIBLE_RANGES: &'static [PlausibleRange] = &[
         PlausibleRange {
             name: "DYNO_FACTORY_HP",
@@ -996,7 +996,7 @@ pub enum MeasurementStatus {
     Discarded,
 }
 impl MeasurementStatus {
-    /// All values as sent.
+    /// All values, as sent.
     pub const VALUES: &'static [&'static str] = &["applied", "pending", "discarded"];
     /// The value as sent.
     pub const fn as_str(self) -> &'static str {

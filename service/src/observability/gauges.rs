@@ -1,45 +1,59 @@
-//! What is read from memory at each scrape.
+//! Metrics that are read from memory at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
 
+use bounded_listener::Watch;
+use bounded_listener::tls::Tls;
 use deadpool_postgres::Pool;
 use partner_api_signing::Environment;
+use partner_api_store::directory::Directory;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
+use super::instruments::Instruments;
 use super::page::Page;
 use super::ready::Readiness;
 use super::sample::Latest;
 use crate::admission::Meter;
-use crate::context::Context;
-use crate::directory::Directory;
-use crate::listener::Watch;
 use crate::logging;
+use crate::recorder::UnderWay;
 use crate::request_log::RequestLog;
-use crate::tls::Tls;
 
-/// What of a service is looked at.
+/// The parts of the service that metrics are read from.
 pub struct Watched {
-    /// The deployment's environment.
+    /// The environment of the deployment.
     pub environment: Environment,
-    /// Its connections to the database, by what they are for.
+    /// The connection pools, by purpose.
     pub pools: Vec<(&'static str, Pool)>,
-    /// What its requests share.
-    pub context: Context,
-    /// Its keys.
+    /// The instruments of requests.
+    pub instruments: Instruments,
+    /// Reads the amounts that are in memory.
+    pub in_memory: Box<dyn Fn() -> InMemory + Send + Sync>,
+    /// The cache of keys and grants.
     pub directory: Arc<Directory>,
-    /// How its admission fares.
+    /// The meter of admission.
     pub meter: Meter,
-    /// What it keeps of requests.
+    /// The request log.
     pub request_log: RequestLog,
-    /// Its partners' connections.
+    /// The connections of partners.
     pub connections: Watch,
-    /// Its certificate, where TLS is spoken.
+    /// The certificate, if the service uses TLS.
     pub tls: Option<Tls>,
 }
 
-/// All that a scrape reads.
+/// The amounts that the service has in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct InMemory {
+    /// Requests that wait for admission.
+    pub admission_waiting: usize,
+    /// Bytes of bodies whose signature was not verified yet.
+    pub unverified_bytes: usize,
+    /// Measurements that are being recorded or applied.
+    pub measurements: UnderWay,
+}
+
+/// Everything that a scrape reads.
 pub(super) struct Gauges {
     pub watched: Watched,
     pub readiness: Arc<Readiness>,
@@ -82,10 +96,10 @@ impl Gauges {
         let directory = &self.watched.directory;
         page.gauge(
             "directory_age_seconds",
-            "Since the keys and grants in memory were last known to agree with the database",
+            "Seconds since the keys and grants in memory were last compared with the database",
             directory.age(),
         )?;
-        page.gauge("directory_keys", "Keys in force", directory.keys())
+        page.gauge("directory_keys", "Active keys", directory.keys())
     }
 
     fn pools(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -101,48 +115,44 @@ impl Gauges {
         };
         gauges(
             "pool_connections_max",
-            "The most connections to the database",
+            "Maximum number of database connections",
             |status| status.max_size,
         )?;
-        gauges("pool_connections", "Open connections to the database", |status| {
-            status.size
+        gauges("pool_connections", "Open database connections", |status| status.size)?;
+        gauges("pool_connections_idle", "Idle database connections", |status| {
+            status.available
         })?;
-        gauges(
-            "pool_connections_idle",
-            "Open connections that nobody uses now",
-            |status| status.available,
-        )?;
-        gauges("pool_waiting", "Tasks that wait for a connection now", |status| {
+        gauges("pool_waiting", "Tasks waiting for a database connection", |status| {
             status.waiting
         })
     }
 
     fn queues(&self, page: &mut Page<'_>) -> fmt::Result {
-        let held = self.watched.context.front_door.held();
+        let held = (self.watched.in_memory)();
         page.gauge(
             "admission_waiting",
-            "Requests that wait to be admitted, or to be recorded behind their answers",
+            "Requests waiting to be admitted, or to be recorded after their response",
             held.admission_waiting,
         )?;
         page.gauge(
             "unverified_body_bytes",
-            "Bytes of bodies in memory whose signature was not verified yet",
+            "Bytes of bodies in memory whose signature has not been verified yet",
             held.unverified_bytes,
         )?;
-        let measurements = self.watched.context.measurements_under_way();
+        let measurements = held.measurements;
         page.gauge(
             "recorder_queued",
-            "Measurement packages that wait for a batch",
+            "Measurement packages waiting for a batch",
             measurements.queued,
         )?;
         page.gauge(
             "recorder_reports",
-            "Open reports that measurement packages are being applied to",
+            "Open reports to which measurement packages are being applied",
             measurements.reports,
         )?;
         page.gauge(
             "recorder_bytes",
-            "Bytes of measurement packages that are not answered yet",
+            "Bytes of measurement packages that have not been answered yet",
             measurements.bytes,
         )
     }
@@ -151,43 +161,39 @@ impl Gauges {
         let log = self.watched.request_log.stats();
         page.gauge(
             "request_log_queued",
-            "Entries of the request log that wait to be written",
+            "Request log entries waiting to be written",
             log.queued,
         )?;
-        page.counter(
-            "request_log_written",
-            "Entries of the request log that were written",
-            log.written,
-        )?;
+        page.counter("request_log_written", "Request log entries written", log.written)?;
         page.counters(
             "request_log_dropped",
-            "Entries of the request log that were dropped, by why",
-            "why",
+            "Request log entries dropped, by reason",
+            "reason",
             [("queue_full", log.dropped_full), ("not_written", log.dropped_unwritten)],
         )?;
         page.counter(
             "log_dropped_lines",
-            "Lines of the process's log that were dropped, for nobody read it for too long",
+            "Lines of the process's log dropped because its reader was too slow",
             logging::dropped_lines(),
         )
     }
 
     fn connections(&self, page: &mut Page<'_>) -> fmt::Result {
         let tally = self.watched.connections.tally();
-        page.gauge("connections", "Open connections of partners", tally.connections)?;
+        page.gauge("connections", "Open connections from partners", tally.connections)?;
         page.gauge(
             "detached_requests",
-            "Requests that are being finished although their clients have gone",
+            "Running requests whose clients have disconnected",
             tally.detached,
         )?;
-        page.counter("connections_accepted", "Connections taken in", tally.accepted)?;
+        page.counter("connections_accepted", "Accepted connections", tally.accepted)?;
         page.counters(
             "connections_cut",
-            "Connections closed by this side other than after an answer, by why",
-            "why",
+            "Connections closed by the server other than after a response, by reason",
+            "reason",
             [
-                ("refused", tally.refused),
-                ("gave_way", tally.gave_way),
+                ("rejected", tally.refused),
+                ("evicted", tally.gave_way),
                 ("no_request", tally.no_request),
                 ("handshake_failed", tally.handshake_failed),
                 ("slow_head", tally.slow_head),
@@ -197,12 +203,12 @@ impl Gauges {
         )?;
         page.counter(
             "accept_failures",
-            "Connections that the operating system could not hand over",
+            "Connections that the operating system failed to accept",
             tally.accept_failed,
         )?;
         page.counter(
             "abandoned_requests",
-            "Requests dropped unfinished: their clients had gone, and too many such were running",
+            "Requests dropped unfinished because their clients had disconnected and too many such requests were running",
             tally.abandoned,
         )
     }
@@ -212,13 +218,13 @@ impl Gauges {
             return Ok(());
         };
         page.gauge(
-            "tls_certificate_end_timestamp_seconds",
-            "When the certificate in force ends, in Unix time",
+            "tls_certificate_expiry_timestamp_seconds",
+            "Expiry time of the current certificate, in Unix time",
             tls.validity().ends.timestamp(),
         )?;
         page.gauge(
-            "tls_certificate_refused",
-            "Whether what is in the certificate's files now cannot be used, so that the one before stays in force",
+            "tls_certificate_rejected",
+            "Whether the current certificate files cannot be used, so that the previous certificate stays active",
             tls.complaint().is_some(),
         )
     }
@@ -226,7 +232,7 @@ impl Gauges {
     fn sampled(&self, page: &mut Page<'_>) -> fmt::Result {
         page.gauge(
             "sample_age_seconds",
-            "The age of what the database was last asked for these metrics, or since the start when it never answered",
+            "Age of the last sample of the database's metrics, or time since the start if there is none",
             self.latest.age(),
         )?;
         let Some(sample) = self.latest.get() else {
@@ -234,39 +240,35 @@ impl Gauges {
         };
         page.gauge(
             "pending_measurements",
-            "Measurement packages that wait for an inspector; 100000 are that many or more",
+            "Pending measurement packages; 100000 means that many or more",
             sample.pending,
         )?;
         page.gauge(
             "pending_measurements_oldest_seconds",
-            "The age of the oldest of them that was looked at; none is 0",
+            "Age of the oldest sampled pending measurement; 0 if there is none",
             sample.pending_oldest,
         )?;
         page.gauge(
             "nonce_rows",
-            "Rows of used nonces, as the database's statistics have it",
+            "Rows of used nonces, estimated from the database's statistics",
             sample.nonce_rows,
         )?;
         page.gauges(
             "partitions_ahead",
-            "Partitions that are made ahead of the present one; -1 is none for the present",
+            "Partitions created in advance; -1 means that even the current one is missing",
             "table",
             sample.partitions_ahead.iter().copied(),
         )?;
         page.gauge(
             "renderings_due",
-            "Reports whose PDF is to be rendered now; 10000 are that many or more",
+            "Reports whose PDF is due for rendering; 10000 means that many or more",
             sample.renderings_due,
         )?;
         page.gauge(
             "renderings_oldest_due_seconds",
-            "For how long the first of them has been due; none is 0",
+            "Time since the oldest of them became due; 0 if there is none",
             sample.renderings_oldest,
         )?;
-        page.gauge(
-            "replicas",
-            "Replicas that said of late that they serve",
-            sample.replicas,
-        )
+        page.gauge("replicas", "Replicas with a recent heartbeat", sample.replicas)
     }
 }

@@ -1,4 +1,4 @@
-//! What is counted and timed while requests are answered.
+//! Counters and histograms of requests.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::request_log::Record;
+use partner_api_gateway::Record;
 
-/// What stands where a request has no operation, or an answer no code.
+/// The label of a request without an operation, or a response without an error code.
 const NONE: &str = "none";
 
-/// An answer, by what the document declares of it.
+/// The labels of a response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answer {
     operation: &'static str,
@@ -21,20 +21,20 @@ struct Answer {
     code: &'static str,
 }
 
-/// A class of an operation's answers. Refusals are quick: with them, slow answers would not be seen.
+/// The labels of a duration. Errors are fast and would hide slow successes, hence the class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Class {
     operation: &'static str,
     class: &'static str,
 }
 
-/// What is measured on the way; cheap to clone.
+/// The instruments; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Instruments {
     requests: Family<Answer, Counter>,
     durations: Family<Class, Histogram>,
     connection_wait: Histogram,
-    connections_refused: Counter,
+    connection_failures: Counter,
 }
 
 impl Default for Instruments {
@@ -48,39 +48,39 @@ impl Default for Instruments {
             requests: Family::default(),
             durations: Family::new_with_constructor(duration),
             connection_wait: Histogram::new([0.000_1, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]),
-            connections_refused: Counter::default(),
+            connection_failures: Counter::default(),
         }
     }
 }
 
 impl Instruments {
-    /// Makes the metrics known.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "requests",
-            "Requests that were answered, by operation, status and error code; `none` where there is none",
+            "Answered requests, by operation, status and error code (`none` if there is none)",
             self.requests.clone(),
         );
         registry.register_with_unit(
             "request_duration",
-            "From a request's head to its answer's beginning, by operation and class of status",
+            "Time from a request's head to the start of its response, by operation and status class",
             Unit::Seconds,
             self.durations.clone(),
         );
         registry.register_with_unit(
             "pool_wait",
-            "How long requests waited for a database connection, in vain included",
+            "Time that requests waited for a database connection, including failures",
             Unit::Seconds,
             self.connection_wait.clone(),
         );
         registry.register(
             "pool_wait_failures",
-            "Requests that waited for a database connection in vain, and were answered 503",
-            self.connections_refused.clone(),
+            "Requests that timed out waiting for a database connection and were answered with 503",
+            self.connection_failures.clone(),
         );
     }
 
-    /// A request has its answer.
+    /// Records an answered request.
     pub fn answered(&self, record: &Record) {
         let operation = record.operation.unwrap_or(NONE);
         let answer = Answer {
@@ -96,11 +96,11 @@ impl Instruments {
         self.durations.get_or_create(&class).observe(record.took.as_secs_f64());
     }
 
-    /// A request has waited for a connection, and has one or not.
+    /// Records a wait for a database connection.
     pub fn waited_for_connection(&self, took: Duration, has_one: bool) {
         self.connection_wait.observe(took.as_secs_f64());
         if !has_one {
-            self.connections_refused.inc();
+            self.connection_failures.inc();
         }
     }
 }

@@ -1,10 +1,11 @@
-//! The listener that operators' machines ask.
+//! The internal listener, which serves `/live`, `/ready` and `/metrics`.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bounded_listener::{Limits, Listener, RequestBody, Running};
 use deadpool_postgres::Pool;
 use dropshot::Body;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
@@ -17,30 +18,29 @@ use super::gauges::{Gauges, Watched};
 use super::process::ProcessMetrics;
 use super::ready::Readiness;
 use super::sample::{self, Latest};
-use crate::listener::{Limits, Listener, RequestBody, Running};
 use crate::request_log;
 
-/// What every metric of ours begins with.
+/// The prefix of the service's metrics.
 const PREFIX: &str = "partner_api";
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What answers on the internal listener beside what is here: it is given every other path.
-pub type Elsewhere =
+/// Handles all other paths of the internal listener.
+pub type InternalRoutes =
     Arc<dyn Fn(SocketAddr, Request<RequestBody>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> + Send + Sync>;
 
-/// How long answers under way are given at the end.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// The time that running requests get when the listener stops.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The bounds of the internal listener. A few machines ask now and then, and one that hangs must not be in the way of the
-/// others; where `elsewhere` there are people at browsers, too, each with a stream that stays open, perhaps all behind one proxy,
-/// and with photos, of which a browser or a proxy sends all before it reads that one is refused.
-pub fn limits(elsewhere: bool) -> Limits {
+/// The limits of the internal listener. Few machines use it, and one that hangs must not block the others. With
+/// `has_routes`, browsers use it too: each keeps a stream open, all may come through one proxy, and a rejected photo is still
+/// sent to its end.
+pub fn limits(has_routes: bool) -> Limits {
     let usual = Limits::default();
-    let (connections, connections_per_address) = if elsewhere { (1_024, 512) } else { (32, 16) };
-    let (linger_bytes, linger) = match elsewhere {
+    let (connections, connections_per_address) = if has_routes { (1_024, 512) } else { (32, 16) };
+    let (linger_bytes, linger) = match has_routes {
         true => (usual.linger_bytes, usual.linger),
         false => (64 * 1024, Duration::from_secs(2)),
     };
@@ -61,20 +61,20 @@ pub fn limits(elsewhere: bool) -> Limits {
     }
 }
 
-/// The internal listener at work.
+/// A running internal listener.
 pub struct Internal {
     running: Running,
     readiness: Arc<Readiness>,
 }
 
-/// Starts answering on `listener`, and returns with it the task that asks the database now and then, through `pool`;
-/// `request_log_days` are those of the request log, if one is kept; `elsewhere` answers all other paths, if there is something.
+/// Starts serving on `listener`. Also returns the task that samples the database through `pool`. `request_log_days` is the
+/// retention of the request log, if there is one; `routes` handles all other paths.
 pub fn start(
     listener: Listener,
     watched: Watched,
     pool: Pool,
     request_log_days: Option<u32>,
-    elsewhere: Option<Elsewhere>,
+    routes: Option<InternalRoutes>,
 ) -> (Internal, impl Future<Output = ()> + Send + use<>) {
     let latest = Arc::new(Latest::new());
     let readiness = Arc::new(Readiness::new(
@@ -83,13 +83,13 @@ pub fn start(
         latest.clone(),
     ));
     let registry = Arc::new(registry(watched, readiness.clone(), latest.clone()));
-    let asked = readiness.clone();
+    let checked = readiness.clone();
     let running = listener.serve(move |peer, request: Request<RequestBody>| {
         let path = request.uri().path();
-        match &elsewhere {
-            Some(elsewhere) if !is_here(path) => elsewhere(peer, request),
+        match &routes {
+            Some(routes) if !is_own_path(path) => routes(peer, request),
             _ => {
-                let answer = answer(request.method(), path, &asked, &registry);
+                let answer = answer(request.method(), path, &checked, &registry);
                 Box::pin(std::future::ready(answer)) as Pin<Box<dyn Future<Output = Response<Body>> + Send>>
             }
         }
@@ -99,19 +99,19 @@ pub fn start(
 }
 
 impl Internal {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.running.address
     }
 
-    /// From here on `/ready` is 503: a stop has begun.
-    pub fn not_ready_any_more(&self) {
+    /// Makes `/ready` answer 503 from now on.
+    pub fn set_not_ready(&self) {
         self.readiness.stop();
     }
 
-    /// Stops answering.
+    /// Stops serving.
     pub async fn stop(self) {
-        self.running.stop(LAST_ANSWERS).await;
+        self.running.stop(STOP_TIMEOUT).await;
     }
 }
 
@@ -121,13 +121,13 @@ fn registry(watched: Watched, readiness: Arc<Readiness>, latest: Arc<Latest>) ->
     let own = registry.sub_registry_with_prefix(PREFIX);
     own.register(
         "build",
-        "What runs here",
+        "Version and environment",
         Info::new([
             ("version", env!("CARGO_PKG_VERSION")),
             ("environment", watched.environment.as_str()),
         ]),
     );
-    watched.context.instruments.register(own);
+    watched.instruments.register(own);
     watched.meter.register(own);
     own.register_collector(Box::new(Gauges {
         watched,
@@ -137,53 +137,68 @@ fn registry(watched: Watched, readiness: Arc<Readiness>, latest: Arc<Latest>) ->
     registry
 }
 
-fn is_here(path: &str) -> bool {
+fn is_own_path(path: &str) -> bool {
     matches!(path, "/live" | "/ready" | "/metrics")
 }
 
 fn answer(method: &Method, path: &str, readiness: &Readiness, registry: &Registry) -> Response<Body> {
-    if is_here(path) && !matches!(*method, Method::GET | Method::HEAD) {
-        let mut refused = told(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET or HEAD\n".into());
-        refused
+    if is_own_path(path) && !matches!(*method, Method::GET | Method::HEAD) {
+        let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET or HEAD\n".into());
+        response
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return refused;
+        return response;
     }
     match path {
-        "/live" => told(StatusCode::OK, TEXT, "live\n".into()),
+        "/live" => respond(StatusCode::OK, TEXT, "live\n".into()),
         "/ready" => {
-            let (is_ready, checks) = readiness.told();
+            let (is_ready, checks) = readiness.report();
             let status = if is_ready {
                 StatusCode::OK
             } else {
                 StatusCode::SERVICE_UNAVAILABLE
             };
-            told(status, JSON, checks.to_string())
+            respond(status, JSON, checks.to_string())
         }
         "/metrics" => {
             let mut page = String::new();
             match encode(&mut page, registry) {
-                Ok(()) => told(StatusCode::OK, OPENMETRICS, page),
-                Err(_) => told(
+                Ok(()) => respond(StatusCode::OK, OPENMETRICS, page),
+                Err(_) => respond(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     TEXT,
-                    "the metrics cannot be written\n".into(),
+                    "failed to encode the metrics\n".into(),
                 ),
             }
         }
-        _ => told(
+        _ => respond(
             StatusCode::NOT_FOUND,
             TEXT,
-            "/live, /ready and /metrics are here\n".into(),
+            "not found; see /live, /ready and /metrics\n".into(),
         ),
     }
 }
 
-fn told(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
+fn respond(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// INS-9
+    #[test]
+    fn a_photo_that_is_refused_at_once_may_be_sent_to_its_end() {
+        let (usual, internal) = (Limits::default(), limits(true));
+        assert_eq!(
+            (internal.linger_bytes, internal.linger),
+            (usual.linger_bytes, usual.linger)
+        );
+    }
 }

@@ -1,8 +1,7 @@
-//! What an operator's machines see of a replica: `/live`, `/ready` and `/metrics`, on a listener of their own (OPS-6).
+//! Monitoring of a replica: `/live`, `/ready` and `/metrics` on the internal listener (OPS-6).
 //!
-//! Nothing here waits for the database: what a scrape tells is in memory. What only a query knows is looked up every half
-//! minute ([`sample`]), and its age is told with it. Labels have the values of a table in the program: never a key, a partner
-//! or a path.
+//! Nothing here waits for the database: a scrape reads memory only. Values that need a query are sampled every 30 s
+//! ([`sample`]) and published with their age. The values of labels are a fixed set: never a key, a partner or a path.
 
 mod gauges;
 mod instruments;
@@ -12,6 +11,6 @@ mod process;
 mod ready;
 mod sample;
 
-pub use gauges::Watched;
+pub use gauges::{InMemory, Watched};
 pub use instruments::Instruments;
-pub use internal::{Elsewhere, Internal, limits, start};
+pub use internal::{Internal, InternalRoutes, limits, start};

@@ -1,4 +1,4 @@
-//! A page of metrics while it is written.
+//! Helpers that encode metrics.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Writes what is read at the moment of a scrape.
+/// Writes metrics whose values are read during the scrape.
 pub(super) struct Page<'e>(pub DescriptorEncoder<'e>);
 
 impl Page<'_> {
-    /// Something that is so much now.
+    /// Writes a gauge.
     pub fn gauge(&mut self, name: &str, help: &str, value: impl Number) -> fmt::Result {
         let metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(value.number()).encode(metric)
     }
 
-    /// Something that has come to so much since the process began; its name gets the suffix `_total`.
+    /// Writes a counter; its name gets the suffix `_total`.
     pub fn counter(&mut self, name: &str, help: &str, value: impl Number) -> fmt::Result {
         let metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value.number()).encode(metric)
     }
 
-    /// A gauge for each value of the label.
+    /// Writes a gauge for each value of the label.
     pub fn gauges<V: Number>(
         &mut self,
         name: &str,
@@ -38,7 +38,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A counter for each value of the label.
+    /// Writes a counter for each value of the label.
     pub fn counters<V: Number>(
         &mut self,
         name: &str,
@@ -54,7 +54,7 @@ impl Page<'_> {
     }
 }
 
-/// What can be the value of a metric, all of which are floating-point numbers to those who read them.
+/// A value of a metric; Prometheus reads all of them as floating-point numbers.
 pub(super) trait Number {
     fn number(self) -> f64;
 }

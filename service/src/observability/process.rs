@@ -1,4 +1,4 @@
-//! What the operating system says of the process, under the names that every Prometheus client gives it.
+//! Metrics of the process, under the standard names of Prometheus clients.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -8,15 +8,15 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::page::Page;
 
-/// Reads them at each scrape; where there is no `/proc`, tells when the service began and nothing else.
+/// Reads the metrics at each scrape. Without `/proc`, only the start time is available.
 #[derive(Debug)]
 pub(super) struct ProcessMetrics {
-    /// By this process's own word: from `/proc` it takes the machine's start, which a hardened unit hides.
+    /// Taken from the clock: computing it from `/proc` needs the boot time, which a hardened unit hides.
     began: SystemTime,
 }
 
 impl ProcessMetrics {
-    /// Of a service that begins now.
+    /// Creates the metrics of a service that starts now.
     pub fn new() -> Self {
         ProcessMetrics {
             began: SystemTime::now(),
@@ -29,7 +29,7 @@ impl Collector for ProcessMetrics {
         let page = &mut Page(encoder);
         page.gauge(
             "process_start_time_seconds",
-            "When the service began, in seconds since 1970",
+            "Start time of the service, in Unix time",
             self.began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default(),
         )?;
         of_system(page)
@@ -38,14 +38,14 @@ impl Collector for ProcessMetrics {
 
 #[cfg(target_os = "linux")]
 fn of_system(page: &mut Page<'_>) -> fmt::Result {
-    // What cannot be read is left out: a process without /proc still has its other metrics.
+    // Without /proc, the other metrics are still available.
     let Ok(process) = procfs::process::Process::myself() else {
         return Ok(());
     };
     if let Ok(stat) = process.stat() {
         page.counter(
             "process_cpu_seconds",
-            "Processor time, of user and system",
+            "User and system CPU time",
             (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64,
         )?;
         page.gauge(
@@ -62,7 +62,7 @@ fn of_system(page: &mut Page<'_>) -> fmt::Result {
     if let Ok(limits) = process.limits()
         && let procfs::process::LimitValue::Value(most) = limits.max_open_files.soft_limit
     {
-        page.gauge("process_max_fds", "The most file descriptors that may be open", most)?;
+        page.gauge("process_max_fds", "Maximum number of open file descriptors", most)?;
     }
     Ok(())
 }

@@ -1,14 +1,13 @@
-//! Whether this replica should get requests (OPS-7). It is decided from memory: a question that needed the database would
-//! hang where the database does.
+//! Readiness of this replica (OPS-7). The checks read memory only, because a query would hang when the database does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use partner_api_store::directory::{Directory, STALE};
 use serde_json::{Value, json};
 
 use super::sample::Latest;
 use crate::admission::Lately;
-use crate::directory::{Directory, STALE};
 
 /// One condition.
 pub(super) struct Check {
@@ -27,7 +26,7 @@ impl Check {
     }
 }
 
-/// What it is decided by.
+/// The inputs of the checks.
 pub(super) struct Readiness {
     directory: Arc<Directory>,
     lately: Lately,
@@ -45,12 +44,12 @@ impl Readiness {
         }
     }
 
-    /// A stop has begun.
+    /// Marks the replica as stopping.
     pub fn stop(&self) {
         self.is_stopping.store(true, Relaxed);
     }
 
-    /// All conditions; the replica is ready if all of them pass.
+    /// Runs the checks; the replica is ready if all of them pass.
     pub fn checks(&self) -> [Check; 4] {
         let is_stopping = self.is_stopping.load(Relaxed);
         let age = self.directory.age();
@@ -61,16 +60,16 @@ impl Readiness {
                 "serving",
                 !is_stopping,
                 if is_stopping {
-                    "a stop has begun"
+                    "shutting down"
                 } else {
-                    "no stop has begun"
+                    "not shutting down"
                 },
             ),
             Check::of(
                 "directory",
                 age <= STALE,
                 format!(
-                    "keys and grants were compared with the database {:.1} s ago; after {} s they are not relied on",
+                    "keys and grants were last compared with the database {:.1} s ago; the limit is {} s",
                     age.as_secs_f64(),
                     STALE.as_secs()
                 ),
@@ -79,9 +78,9 @@ impl Readiness {
                 "admission",
                 failing.is_none(),
                 match failing {
-                    None => "the last batch was taken".to_owned(),
+                    None => "the last batch succeeded".to_owned(),
                     Some(since) => format!(
-                        "the database refused a batch, or did not answer, {:.1} s ago, and has taken none since",
+                        "the database has accepted no batch since a failure {:.1} s ago",
                         since.as_secs_f64()
                     ),
                 },
@@ -89,20 +88,20 @@ impl Readiness {
             Check::of(
                 "nonces",
                 !nonces.is_zero(),
-                format!("the partitions of used nonces last for {} s", nonces.as_secs()),
+                format!("the partitions for nonces are sufficient for {} s", nonces.as_secs()),
             ),
         ]
     }
 
-    /// Whether it is ready, and why not.
-    pub fn told(&self) -> (bool, Value) {
+    /// Returns whether the replica is ready, and the checks as JSON.
+    pub fn report(&self) -> (bool, Value) {
         let checks = self.checks();
         let is_ready = checks.iter().all(|check| check.passes);
         let checks: serde_json::Map<_, _> = checks
             .into_iter()
             .map(|check| {
-                let told = json!({ "passes": check.passes, "detail": check.detail });
-                (check.name.to_owned(), told)
+                let check_json = json!({ "passes": check.passes, "detail": check.detail });
+                (check.name.to_owned(), check_json)
             })
             .collect();
         (is_ready, json!({ "ready": is_ready, "checks": checks }))

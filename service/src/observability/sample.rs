@@ -1,25 +1,25 @@
-//! What only the database knows: looked up now and then, over one connection and for a bounded time, and kept.
+//! Metrics that need a query: sampled periodically, over one connection and with a timeout.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::partitions::Partitioned;
+use partner_api_store::statement;
 
 use crate::admission::nonces::{BUCKET, MARGIN, PARTITIONS};
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::db::partitions::Partitioned;
 use crate::replicas;
-use crate::statement;
 
-/// How often it is looked up.
+/// The sampling interval.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// How long that may take, the wait for the connection included.
+/// The timeout of a sample, including the wait for a connection.
 const BOUND: Duration = Duration::from_secs(3);
 
 statement! {
-    /// Counts what waits, as far as a glance goes: a backlog of millions must not cost a scan of it every half minute.
+    /// Counts pending work up to a limit, so that a backlog of millions does not cause a full scan at every sample.
     WAITING = "\
 SELECT pending.count AS pending, coalesce(extract(epoch FROM now() - pending.oldest), 0)::float8 AS pending_oldest,
     due.count AS due, coalesce(extract(epoch FROM now() - due.oldest), 0)::float8 AS due_oldest,
@@ -29,13 +29,13 @@ FROM (SELECT count(*), min(received_at) AS oldest
      (SELECT count(*), min(due_at) AS oldest
       FROM (SELECT due_at FROM report_renderings WHERE due_at <= now() LIMIT 10000) looked_at) due";
 
-    /// The rows of used nonces by the statistics of their partitions: those of the planner are older than a partition gets.
+    /// Counts used nonces by the cumulative statistics; the planner's estimates outlive the partitions.
     NONCE_ROWS = "\
 SELECT coalesce(sum(pg_stat_get_live_tuples(inhrelid)), 0)::bigint AS nonces
 FROM pg_inherits WHERE inhparent = 'used_nonces'::regclass";
 }
 
-/// What was looked up.
+/// A sample.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub pending: i64,
@@ -49,10 +49,10 @@ pub(super) struct Sample {
 
 #[derive(Debug)]
 struct State {
-    /// When it was looked up last, or nobody had done so yet.
+    /// The time of the last sample, or of the start.
     at: Instant,
     sample: Option<Sample>,
-    /// The end of the partitions of used nonces.
+    /// When the last partition of used nonces ends.
     nonces_end: Instant,
 }
 
@@ -61,7 +61,7 @@ struct State {
 pub(super) struct Latest(Mutex<State>);
 
 impl Latest {
-    /// None yet. The partition of now and the next one are there: nothing starts without.
+    /// Starts without a sample. The current and the next partition exist, because startup creates them.
     pub fn new() -> Self {
         let now = Instant::now();
         Latest(Mutex::new(State {
@@ -71,17 +71,17 @@ impl Latest {
         }))
     }
 
-    /// The sample, if there is one.
+    /// Returns the sample, if there is one.
     pub fn get(&self) -> Option<Sample> {
         self.with(|state| state.sample.clone())
     }
 
-    /// Its age.
+    /// Returns its age.
     pub fn age(&self) -> Duration {
         self.with(|state| state.at.elapsed())
     }
 
-    /// How long there will be a partition for every nonce.
+    /// Returns the time for which every nonce has a partition.
     pub fn nonces_left(&self) -> Duration {
         self.with(|state| state.nonces_end.saturating_duration_since(Instant::now()))
     }
@@ -91,15 +91,15 @@ impl Latest {
     }
 }
 
-/// Looks for ever: at once, and then so often.
+/// Samples forever, starting now.
 pub(super) async fn keep(latest: Arc<Latest>, pool: Pool, request_log: Option<Partitioned>) {
     let mut failing = false;
     loop {
-        match look(&latest, &pool, request_log.as_ref()).await {
+        match sample(&latest, &pool, request_log.as_ref()).await {
             Ok(()) => failing = false,
             Err(error) => {
                 if !failing {
-                    tracing::warn!(%error, "what the database knows for metrics cannot be looked up; its age grows");
+                    tracing::warn!(%error, "failed to sample the database for metrics");
                 }
                 failing = true;
             }
@@ -108,7 +108,7 @@ pub(super) async fn keep(latest: Arc<Latest>, pool: Pool, request_log: Option<Pa
     }
 }
 
-async fn look(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>) -> Result<(), DbError> {
+async fn sample(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>) -> Result<(), DbError> {
     let at = Instant::now();
     let connection = Connection::take(pool, BOUND).await?;
     let waiting = connection.query_one(WAITING, &[]).await?;
@@ -139,8 +139,8 @@ async fn look(latest: &Latest, pool: &Pool, request_log: Option<&Partitioned>) -
     Ok(())
 }
 
-/// How long every nonce has a partition when so many are made ahead, at this moment of the database's clock in seconds since
-/// 1970: at the end of a bucket, nonces are written into the next one, too.
+/// The time for which every nonce has a partition, given the number of partitions created in advance and the database's clock
+/// in seconds since 1970. At the end of a bucket, nonces are also written into the next one.
 fn nonces_left(ahead: i64, now: f64) -> Duration {
     let bucket = BUCKET.as_secs_f64();
     let rest = bucket - now.rem_euclid(bucket);

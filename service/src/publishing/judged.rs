@@ -1,5 +1,5 @@
 //! The limits of a report's device values, and what is computed of these: judged by the rules by which values are judged when
-//! they arrive (`rules::threshold`, `rules::axle`, `rules::dyno`).
+//! they arrive (`threshold`, `axle` and `dyno` of `partner_api_domain`).
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use report_pdf::{Limits, Point, Source, Stretch};
 use rust_decimal::Decimal;
 use serde::Deserialize;
 
-use crate::rules::threshold::{self, Bounds, PointStatus};
-use crate::rules::{axle, dyno};
+use partner_api_domain::threshold::{self, Bounds, PointStatus};
+use partner_api_domain::{axle, dyno};
 
 /// Limits as `report_document` has them.
 #[derive(Clone, Copy, Deserialize)]

@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use partner_api_domain::personal::{StoredPerson, StoredPlate, StoredText, StoredVin};
+use partner_api_domain::privacy::PiiMode;
+use partner_api_domain::report_link;
+use partner_api_store::DbError;
 use report_pdf::{Branch, Device, Form, Photo, PhotoFormat, Point, Pricing, Report, Source, Vehicle};
 use rust_decimal::Decimal;
 use serde::Deserialize;
 
 use super::judged::{self, StoredLimits};
-use crate::db::DbError;
-use crate::rules::personal::{StoredPerson, StoredPlate, StoredText, StoredVin};
-use crate::rules::privacy::PiiMode;
-use crate::rules::report_link;
 
 /// The most photos a PDF shows; the API has them all.
 pub const PHOTOS_MAX: usize = 12;

@@ -7,6 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
+use partner_api_domain::pdf_key;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::renderings::{self, Claim, Published, StoredPdf};
 use report_pdf::{RenderError, Renderer, Report};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
@@ -15,10 +19,6 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::{MIME_TYPE, printed};
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::db::renderings::{self, Claim, Published, StoredPdf};
-use crate::rules::pdf_key;
 use crate::storage::{Storage, StorageError};
 
 /// How long a first claim holds, by the database's clock.

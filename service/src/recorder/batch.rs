@@ -1,11 +1,11 @@
 //! Batches of whatever has arrived: most packages need no more than this.
 
+use partner_api_store::DbError;
+use partner_api_store::measurements::{self, Verdict};
 use std::sync::Arc;
 
 use super::queue::{CROWD, GATHER};
 use super::{Answer, Outcome, RecordError, Shared, WaitingPackage, answer_all, packages, unless_it_panics};
-use crate::db::DbError;
-use crate::db::measurements::{self, Verdict};
 
 /// Records batch after batch, until the queue is closed and empty. What the database refuses is tried once more, in halves:
 /// one package that cannot be recorded does not keep the others from it.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
 
-use crate::db::measurements::Package;
+use partner_api_store::measurements::Package;
 
 /// What may be under way, in bytes.
 const CAPACITY: usize = 64 * 1024 * 1024;

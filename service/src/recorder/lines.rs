@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use partner_api_store::measurements::{Lock, Target};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -14,7 +15,6 @@ use super::WaitingPackage;
 use super::queue::{LARGEST_BATCH, LARGEST_BYTES};
 use super::reports::ALONE;
 use super::turns::Turns;
-use crate::db::measurements::{Lock, Target};
 
 /// The lines of open reports.
 #[derive(Clone, Default)]

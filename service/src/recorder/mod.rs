@@ -23,6 +23,11 @@ use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use futures::FutureExt;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::deadline::Deadline;
+use partner_api_store::measurements::{Applied, Lock, Package, Replay};
+use partner_api_store::pool::PoolSettings;
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio_postgres::error::SqlState;
@@ -31,11 +36,6 @@ use uuid::Uuid;
 use self::budget::{Budget, Held};
 use self::lines::Lines;
 use self::queue::Queue;
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::db::measurements::{Applied, Lock, Package, Replay};
-use crate::db::pool::PoolSettings;
-use crate::deadline::Deadline;
 
 /// The longest that a statement, or a transaction, and the wait for its connection may take together.
 pub const ATTEMPT_WITHIN: Duration = Duration::from_millis(900);

@@ -102,15 +102,15 @@ impl State {
 pub(super) mod tests {
     use std::sync::Arc;
 
+    use partner_api_domain::plate::Plate;
+    use partner_api_store::deadline::Deadline;
+    use partner_api_store::measurements::Package;
     use tokio::sync::oneshot;
     use uuid::Uuid;
 
     use super::*;
-    use crate::db::measurements::Package;
-    use crate::deadline::Deadline;
     use crate::recorder::Answer;
     use crate::recorder::budget::Budget;
-    use crate::rules::plate::Plate;
 
     pub fn package(partner_id: Uuid, external_id: &str) -> Package {
         Package {

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use partner_api_store::measurements::{self, Lock, ReportOutcome, Target};
 use tokio_postgres::error::SqlState;
 
 use super::lines::{Batch, Taken};
 use super::queue::{CROWD, GATHER};
 use super::{Outcome, RecordError, Shared, WaitingPackage, answer_all, packages, unless_it_panics};
-use crate::db::measurements::{self, Lock, ReportOutcome, Target};
+use crate::plausible;
 
 /// Rounds at a time: one, so that a round has all that came during the one before.
 pub(super) const ROUNDS: usize = 1;
@@ -152,5 +153,5 @@ async fn attempt(
             packages: packages(waiting),
         })
         .collect();
-    Ok(measurements::record_applied(&client, lock, &reports).await?)
+    Ok(measurements::record_applied(&client, lock, &reports, plausible::documented).await?)
 }

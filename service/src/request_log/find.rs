@@ -5,15 +5,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::statement;
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::Reason;
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::statement;
 
 /// How far behind the present [`follow`] stays, so that what replicas write in batches comes in its order. What a database out
 /// of reach kept back for longer is in the list alone.
@@ -140,8 +140,8 @@ macro_rules! entries {
     ($rows:expr, $order:literal) => {
         concat!(
             "\
-SELECT l.at, l.request_id, l.method, l.route, l.operation, l.status, l.code, l.reason, l.key_id, l.partner_id,
-    p.name AS partner, l.address, l.user_agent, l.took_us, l.received_bytes, l.sent_bytes
+SELECT l.arrived_at, l.request_id, l.method, l.route, l.operation, l.status, l.code, l.reason, l.key_id, l.partner_id,
+    p.name AS partner, l.address, l.user_agent, l.duration_us, l.received_bytes, l.sent_bytes
 FROM (",
             $rows,
             ") l LEFT JOIN partners p ON p.id = l.partner_id ",
@@ -153,7 +153,7 @@ FROM (",
 /// The conditions of a [`Filter`] that no index is for: `$1` to `$7`.
 macro_rules! filtered {
     () => {
-        "at >= coalesce($1::timestamptz, '-infinity') AND at < coalesce($2::timestamptz, 'infinity')
+        "arrived_at >= coalesce($1::timestamptz, '-infinity') AND arrived_at < coalesce($2::timestamptz, 'infinity')
     AND status BETWEEN $3::smallint AND $4::smallint
     AND ($5::text IS NULL OR code = $5) AND ($6::text IS NULL OR reason = $6) AND ($7::text IS NULL OR operation = $7)"
     };
@@ -165,38 +165,38 @@ statement! {
 
     /// The newest of all.
     LIST = entries!(
-        concat!("SELECT * FROM request_log WHERE ", filtered!(), " ORDER BY at DESC, request_id DESC LIMIT $8::bigint"),
-        "ORDER BY l.at DESC, l.request_id DESC"
+        concat!("SELECT * FROM request_log WHERE ", filtered!(), " ORDER BY arrived_at DESC, request_id DESC LIMIT $8::bigint"),
+        "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
     /// The newest that named a key. It is written as a range, and comes first in the order, so that no index but the one by key has
     /// that order: with an equation the planner walks all of the log back in time, for a key that was seen long ago or never.
     LIST_OF_KEY = entries!(
         concat!("SELECT * FROM request_log WHERE key_id BETWEEN $9::text AND $9 AND ($10::uuid IS NULL OR partner_id = $10) AND ",
-            filtered!(), " ORDER BY key_id DESC, at DESC, request_id DESC LIMIT $8::bigint"),
-        "ORDER BY l.at DESC, l.request_id DESC"
+            filtered!(), " ORDER BY key_id DESC, arrived_at DESC, request_id DESC LIMIT $8::bigint"),
+        "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
     /// The newest of a partner: of each of its keys, for that is what there is an index for.
     LIST_OF_PARTNER = entries!(
         concat!("SELECT of_key.* FROM api_keys k CROSS JOIN LATERAL (SELECT * FROM request_log
-        WHERE key_id BETWEEN k.key_id AND k.key_id AND ", filtered!(), " ORDER BY key_id DESC, at DESC, request_id DESC
+        WHERE key_id BETWEEN k.key_id AND k.key_id AND ", filtered!(), " ORDER BY key_id DESC, arrived_at DESC, request_id DESC
         LIMIT $8::bigint) of_key
-    WHERE k.partner_id = $9::uuid ORDER BY of_key.at DESC, of_key.request_id DESC LIMIT $8::bigint"),
-        "ORDER BY l.at DESC, l.request_id DESC"
+    WHERE k.partner_id = $9::uuid ORDER BY of_key.arrived_at DESC, of_key.request_id DESC LIMIT $8::bigint"),
+        "ORDER BY l.arrived_at DESC, l.request_id DESC"
     );
 
     /// The oldest behind a place that are settled.
     FOLLOW = entries!(
-        concat!("SELECT * FROM request_log WHERE ", filtered!(), " AND at >= $9::timestamptz AND (at, request_id) > ($9, $10::uuid)
-    AND at < now() - $11::float8 * interval '1 second' AND ($12::text IS NULL OR key_id = $12)
+        concat!("SELECT * FROM request_log WHERE ", filtered!(), " AND arrived_at >= $9::timestamptz AND (arrived_at, request_id) > ($9, $10::uuid)
+    AND arrived_at < now() - $11::float8 * interval '1 second' AND ($12::text IS NULL OR key_id = $12)
     AND ($13::uuid IS NULL OR key_id IN (SELECT key_id FROM api_keys k WHERE k.partner_id = $13))
-    ORDER BY at, request_id LIMIT $8::bigint"),
-        "ORDER BY l.at, l.request_id"
+    ORDER BY arrived_at, request_id LIMIT $8::bigint"),
+        "ORDER BY l.arrived_at, l.request_id"
     );
 
     /// Drops, the newest first.
-    DROPS = "SELECT at, replica, dropped, why FROM request_log_drops WHERE at >= $1 ORDER BY at DESC";
+    DROPS = "SELECT reported_at, replica, dropped_count, reason FROM request_log_drops WHERE reported_at >= $1 ORDER BY reported_at DESC";
 }
 
 /// The request of this id; none where it was not kept, or is not any more.
@@ -246,10 +246,10 @@ pub async fn drops(client: &Connection, since: DateTime<Utc>) -> Result<Vec<Drop
     let rows = client.query(DROPS, &[&since]).await?;
     let read = |row: &Row| {
         Ok(Drops {
-            at: row.try_get("at")?,
+            at: row.try_get("reported_at")?,
             replica: row.try_get("replica")?,
-            dropped: row.try_get("dropped")?,
-            why: row.try_get("why")?,
+            dropped: row.try_get("dropped_count")?,
+            why: row.try_get("reason")?,
         })
     };
     rows.iter().map(read).collect()
@@ -296,7 +296,7 @@ fn with<'p>(common: [&'p (dyn ToSql + Sync); 8], own: &[&'p (dyn ToSql + Sync)])
 fn entry(row: &Row) -> Result<Entry, DbError> {
     let reason: Option<String> = row.try_get("reason")?;
     Ok(Entry {
-        at: row.try_get("at")?,
+        at: row.try_get("arrived_at")?,
         request_id: row.try_get("request_id")?,
         method: row.try_get("method")?,
         route: row.try_get("route")?,
@@ -310,7 +310,7 @@ fn entry(row: &Row) -> Result<Entry, DbError> {
         partner: row.try_get("partner")?,
         address: row.try_get("address")?,
         user_agent: row.try_get("user_agent")?,
-        took_us: row.try_get("took_us")?,
+        took_us: row.try_get("duration_us")?,
         received_bytes: row.try_get("received_bytes")?,
         sent_bytes: row.try_get("sent_bytes")?,
     })

@@ -6,25 +6,22 @@
 
 mod find;
 mod partitions;
-mod reason;
 mod writer;
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
 pub use find::{Cursor, Drops, Entry, FOLLOWS_BEHIND, Filter, drops, find, follow, list};
 pub use partitions::partitions;
-pub use reason::Reason;
+pub use partner_api_gateway::Reason;
 
-use crate::db::pool::PoolSettings;
-use crate::directory::Partner;
+use partner_api_gateway::Record;
+use partner_api_store::pool::PoolSettings;
 use writer::Writer;
 
 /// Records that may wait to be written, some megabytes; more are dropped.
@@ -32,41 +29,6 @@ const QUEUE: usize = 10_000;
 
 /// How often partitions are looked after.
 const MAINTENANCE: Duration = Duration::from_secs(300);
-
-/// What is kept of a request.
-#[derive(Clone, Debug)]
-pub struct Record {
-    /// The id that the answer carries.
-    pub request_id: Uuid,
-    /// When its head had arrived, by the process's clock.
-    pub arrived: Instant,
-    /// The time from then to its answer's beginning.
-    pub took: Duration,
-    /// The method, or `OTHER`.
-    pub method: &'static str,
-    /// The path's template, or how far the path is the service's own.
-    pub route: &'static str,
-    /// The operation, where there is one.
-    pub operation: Option<&'static str>,
-    /// The answer's status.
-    pub status: u16,
-    /// The error code, as the caller saw it.
-    pub code: Option<&'static str>,
-    /// Why, as the caller may not see it.
-    pub reason: Option<Reason>,
-    /// The key that it named.
-    pub key_id: Option<Arc<str>>,
-    /// Whose key that is.
-    pub partner: Option<Arc<Partner>>,
-    /// The client's address.
-    pub address: IpAddr,
-    /// What it said sent it, as sent ([`rules::user_agent`](crate::rules::user_agent)).
-    pub agent: Option<Arc<str>>,
-    /// Bytes of its body that arrived.
-    pub received_bytes: u64,
-    /// Bytes of the answer's body, where they were known before it was sent.
-    pub sent_bytes: Option<u64>,
-}
 
 /// What a log has done since its process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -186,8 +148,12 @@ impl RequestLog {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use partner_api_store::pool;
+    use uuid::Uuid;
+
     use super::*;
-    use crate::db::pool;
 
     fn record() -> Record {
         Record {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate};
 use deadpool_postgres::Pool;
 
-use crate::db::connection::Connection;
-use crate::db::partitions::Partitioned;
-use crate::statement;
+use partner_api_store::connection::Connection;
+use partner_api_store::partitions::Partitioned;
+use partner_api_store::statement;
 
 /// A partition's length.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -22,8 +22,8 @@ const NAME: &str = "%Y%m%d";
 pub fn partitions(days: u32) -> Partitioned {
     Partitioned {
         table: "request_log",
-        column: "at",
-        length: DAY,
+        column: "arrived_at",
+        length: Some(DAY),
         // Two nights in which maintenance may fail without harm.
         ahead: 2,
         kept: i64::from(days),
@@ -36,7 +36,7 @@ pub fn partitions(days: u32) -> Partitioned {
 statement! {
     /// Forgets the drops of days that are not kept.
     FORGET_DROPS = "\
-DELETE FROM request_log_drops WHERE at < date_trunc('day', now(), 'UTC') - $1::float8 * interval '1 day'";
+DELETE FROM request_log_drops WHERE reported_at < date_trunc('day', now(), 'UTC') - $1::float8 * interval '1 day'";
 }
 
 /// Looks after the log for ever: at once, for a request may come at once, and then so often.

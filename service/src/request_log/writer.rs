@@ -13,18 +13,18 @@ use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use futures::FutureExt;
+use partner_api_domain::user_agent;
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::partitions::Partitioned;
+use partner_api_store::statement;
+use partner_api_store::statement::Statement;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
 use super::{Counts, Reason, Record};
-use crate::db::DbError;
-use crate::db::connection::Connection;
-use crate::db::partitions::Partitioned;
-use crate::db::statement::Statement;
-use crate::rules::user_agent;
-use crate::statement;
 
 /// How long records gather before they are written: a statement for each would cost more than all else.
 const GATHER: Duration = Duration::from_millis(100);
@@ -57,13 +57,13 @@ macro_rules! write {
     ($condition:literal) => {
         concat!(
             "\
-INSERT INTO request_log (at, request_id, partner_id, took_us, received_bytes, sent_bytes, status, address, method, route,
+INSERT INTO request_log (arrived_at, request_id, partner_id, duration_us, received_bytes, sent_bytes, status, address, method, route,
     operation, code, reason, key_id, user_agent)
-SELECT now() - age_us * interval '1 microsecond', request_id, partner_id, took_us, received_bytes, sent_bytes, status, address,
+SELECT now() - age_us * interval '1 microsecond', request_id, partner_id, duration_us, received_bytes, sent_bytes, status, address,
     method, route, operation, code, reason, key_id, user_agent
 FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::smallint[], $8::inet[],
     $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[])
-    AS sent (age_us, request_id, partner_id, took_us, received_bytes, sent_bytes, status, address, method, route, operation,
+    AS sent (age_us, request_id, partner_id, duration_us, received_bytes, sent_bytes, status, address, method, route, operation,
         code, reason, key_id, user_agent)",
             $condition
         )
@@ -77,8 +77,8 @@ statement! {
     WRITE_MISSING = write!("\nWHERE NOT EXISTS (SELECT FROM request_log l WHERE l.request_id = sent.request_id OFFSET 0)");
     /// Tells how many rows are missing, and why.
     TELL_DROPS = "\
-INSERT INTO request_log_drops (dropped, why)
-SELECT dropped, why FROM unnest($1::bigint[], $2::text[]) AS told (dropped, why) WHERE dropped > 0";
+INSERT INTO request_log_drops (dropped_count, reason)
+SELECT dropped, reason FROM unnest($1::bigint[], $2::text[]) AS told (dropped, reason) WHERE dropped > 0";
 }
 
 /// The task that writes.

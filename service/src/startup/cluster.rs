@@ -1,26 +1,26 @@
-//! The private cluster, started where no database is named.
+//! The private cluster, used when no database URL is configured.
 
 #[cfg(feature = "embedded-postgres")]
 use std::path::PathBuf;
 
 #[cfg(feature = "embedded-postgres")]
 use embedded_postgres::{EmbeddedPostgres, EmbeddedPostgresError, Options};
+use partner_api_store::pool::parse_url;
 
 use super::StartupError;
 use crate::config::{Config, Database};
-use crate::db::pool::parse_url;
 
-/// The private database's and its owner's name.
+/// The name of the private database and its owner.
 #[cfg(feature = "embedded-postgres")]
 const APPLICATION: &str = "partner-api";
 
-/// Where the private cluster is.
+/// The folder of the private cluster.
 #[cfg(feature = "embedded-postgres")]
 fn private_folder(config: &Config) -> PathBuf {
-    config.data_dir.join("postgres")
+    config.options.data_dir.join("postgres")
 }
 
-/// The options with which a machine without PostgreSQL's programs will do.
+/// The options that help on a machine without PostgreSQL.
 #[cfg(feature = "embedded-postgres")]
 pub(super) fn choices(error: &EmbeddedPostgresError) -> &'static str {
     match error {
@@ -29,7 +29,7 @@ pub(super) fn choices(error: &EmbeddedPostgresError) -> &'static str {
     }
 }
 
-/// The private cluster, where it is one.
+/// The private cluster, if this process runs one.
 #[derive(Debug)]
 pub(super) struct Cluster {
     #[cfg(feature = "embedded-postgres")]
@@ -37,10 +37,10 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it if there is no database URL. Returns how to connect to the database, too.
+    /// Starts the private cluster if there is no database URL. Also returns the connection settings.
     pub(super) async fn of(config: &Config) -> Result<(Self, tokio_postgres::Config), StartupError> {
         match &config.database {
-            Database::Url(url) => Ok((Self::elsewhere(), parse_url(url.expose())?)),
+            Database::Url(url) => Ok((Self::external(), parse_url(url.expose())?)),
             #[cfg(feature = "embedded-postgres")]
             Database::Embedded { postgres_bin } => {
                 let options = Options {
@@ -57,15 +57,15 @@ impl Cluster {
         }
     }
 
-    /// None of this process.
-    pub(super) fn elsewhere() -> Self {
+    /// A database that this process does not run.
+    pub(super) fn external() -> Self {
         Self {
             #[cfg(feature = "embedded-postgres")]
             private: None,
         }
     }
 
-    /// How to connect to the private cluster, if a process runs it.
+    /// Returns the connection settings of the private cluster, if another process runs it.
     #[cfg(feature = "embedded-postgres")]
     pub(super) fn running(config: &Config) -> Result<Option<tokio_postgres::Config>, StartupError> {
         match &config.database {

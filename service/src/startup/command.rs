@@ -1,34 +1,34 @@
-//! The database of an operator's command.
+//! The database connection of operator commands.
 
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
+use partner_api_store::migrate;
+use partner_api_store::pool::{PoolSettings, pool};
 
 use super::StartupError;
 use super::cluster::Cluster;
 use crate::config::Config;
-use crate::db::migrate;
-use crate::db::pool::{PoolSettings, pool};
 
-/// Connections for an operator's command, and how long it waits for one.
+/// The number of connections of an operator command, and the timeout to get one.
 const COMMAND_POOL: usize = 2;
 const COMMAND_WAIT: Duration = Duration::from_secs(10);
 
-/// A database for an operator's command: of the private cluster that runs already, or is started for the command's time.
+/// The database of an operator command. A private cluster is started for the command if it is not running.
 #[derive(Debug)]
 pub struct CommandDatabase {
     cluster: Cluster,
-    /// How to connect to it.
+    /// The connection settings.
     pub target: tokio_postgres::Config,
     /// Connections for the command.
     pub pool: Pool,
 }
 
 impl CommandDatabase {
-    /// Opens it, if its schema is that of this program.
+    /// Opens the database and checks that its schema matches this program.
     ///
     /// # Errors
-    /// When there is no database, or its schema is older or newer.
+    /// If there is no database, or its schema is older or newer.
     pub async fn open(config: &Config) -> Result<Self, StartupError> {
         let database = Self::open_as_it_is(config).await?;
         match migrate::status(&database.target).await.and_then(migrate::current) {
@@ -40,13 +40,13 @@ impl CommandDatabase {
         }
     }
 
-    /// Opens it, whatever its schema.
+    /// Opens the database without checking its schema.
     ///
     /// # Errors
-    /// When there is no database.
+    /// If there is no database.
     pub async fn open_as_it_is(config: &Config) -> Result<Self, StartupError> {
         let (cluster, target) = match Cluster::running(config)? {
-            Some(target) => (Cluster::elsewhere(), target),
+            Some(target) => (Cluster::external(), target),
             None => Cluster::of(config).await?,
         };
         let settings = PoolSettings {

@@ -1,4 +1,4 @@
-//! From a configuration to a running service.
+//! Starts the service from a configuration.
 
 mod cluster;
 mod command;
@@ -10,32 +10,33 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 #[cfg(feature = "embedded-postgres")]
 use embedded_postgres::EmbeddedPostgresError;
+use partner_api_gateway::TrustedProxies;
 use partner_api_signing::Environment;
 use thiserror::Error;
 
 pub use self::command::CommandDatabase;
 pub use self::signals::StopSignals;
 
+use partner_api_store::connection::Connection;
+use partner_api_store::migrate::{MigrateError, migrate};
+use partner_api_store::pool::{PoolSettings, PoolSetupError, parse_url, pool};
+use partner_api_store::secrets::{MasterKey, MasterKeyError, purpose};
+use partner_api_store::standby::Standbys;
+use partner_api_store::{DbError, report_settings};
+
 use self::cluster::Cluster;
 use crate::config::{Config, Switch};
-use crate::db::connection::Connection;
-use crate::db::migrate::{MigrateError, migrate};
-use crate::db::pool::{PoolSettings, PoolSetupError, parse_url, pool};
-use crate::db::standby::Standbys;
-use crate::db::{DbError, report_settings};
-use crate::front_door::address::TrustedProxies;
 use crate::recorder;
 use crate::request_log;
-use crate::secrets::{MasterKey, MasterKeyError, purpose};
-use crate::server::{MakeElsewhere, MakePages, RunningServer, ServerParts, StartError, start};
+use crate::server::{MakeInternalRoutes, MakePages, RunningServer, ServerParts, StartError, start};
 
 /// Connections for admission and the keys.
 const ADMISSION_POOL: usize = 4;
 
-/// How long a start waits for what it notes in the database.
+/// The timeout for storing settings in the database at startup.
 const SETTINGS_WAIT: Duration = Duration::from_secs(10);
 
-/// Why the service does not run. Each message says what to do.
+/// An error at startup. Each message says what to do.
 #[derive(Debug, Error)]
 pub enum StartupError {
     /// The private database did not start.
@@ -45,20 +46,20 @@ pub enum StartupError {
     /// There is no database to use.
     #[cfg(not(feature = "embedded-postgres"))]
     #[error(
-        "--database-url: needed, for this program was built without a private database (feature `embedded-postgres`)"
+        "--database-url: required, because this program was built without a private database (feature `embedded-postgres`)"
     )]
     NoDatabase,
-    /// The pool cannot be made.
-    #[error("the database cannot be used: {0}")]
+    /// The pool cannot be created.
+    #[error("failed to set up the database connections: {0}")]
     Pool(#[from] PoolSetupError),
-    /// The schema cannot be brought up to date.
-    #[error("the database's schema cannot be brought up to date: {0}")]
+    /// The schema cannot be migrated.
+    #[error("failed to migrate the database's schema: {0}")]
     Migrate(#[from] MigrateError),
-    /// The schema is not the one that this program works on.
+    /// The schema does not match this program.
     #[error(transparent)]
     Schema(MigrateError),
-    /// What is the same for all replicas cannot be noted.
-    #[error("the database does not take the address of public reports: {0}")]
+    /// The settings that all replicas share cannot be stored.
+    #[error("failed to store the URL of public reports in the database: {0}")]
     Settings(#[from] DbError),
     /// There is no usable master key.
     #[error(transparent)]
@@ -66,17 +67,17 @@ pub enum StartupError {
     /// The server did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// Signals cannot be listened for.
-    #[error("signals cannot be listened for: {0}")]
+    /// The signal handlers cannot be installed.
+    #[error("failed to install the signal handlers: {0}")]
     Signals(std::io::Error),
 }
 
-/// A database that is ready for use: migrated, with pools to it.
+/// A migrated database with its connection pools.
 #[derive(Debug)]
 pub struct OpenDatabase {
     /// Stopped with [`OpenDatabase::close`].
     cluster: Cluster,
-    /// How to connect to it.
+    /// The connection settings.
     target: tokio_postgres::Config,
     /// Connections for requests.
     pub pool: Pool,
@@ -88,7 +89,7 @@ pub struct OpenDatabase {
     pub log_pool: Pool,
     /// Standbys for reads, if any are configured.
     pub standbys: Option<Arc<Standbys>>,
-    /// The migrations that were applied just now.
+    /// The migrations that were just applied.
     pub applied: Vec<String>,
 }
 
@@ -103,10 +104,10 @@ struct Prepared {
 }
 
 impl OpenDatabase {
-    /// Starts the private cluster if there is no database URL, and brings the schema up to date.
+    /// Starts the private cluster if there is no database URL, and migrates the schema.
     ///
     /// # Errors
-    /// When there is no database, or it cannot be migrated.
+    /// If there is no database, or it cannot be migrated.
     pub async fn open(config: &Config) -> Result<Self, StartupError> {
         let (cluster, target) = Cluster::of(config).await?;
         match Self::prepare(config, target.clone()).await {
@@ -171,75 +172,75 @@ impl OpenDatabase {
     }
 }
 
-/// What is served beside the API.
+/// The pages and routes served beside the API.
 pub struct Beside {
-    /// Makes the pages of the public listener.
+    /// Creates the pages of the public listener.
     pub pages: MakePages,
-    /// Makes what the internal listener has beside what machines ask.
-    pub elsewhere: Option<MakeElsewhere>,
+    /// Creates the other routes of the internal listener.
+    pub internal_routes: Option<MakeInternalRoutes>,
 }
 
-/// Starts the server of a configuration on an open database, with what is served beside the API.
+/// Starts the server on an open database.
 ///
 /// # Errors
-/// When the address is taken, or the storage cannot be used.
+/// If the address is taken, or the storage cannot be used.
 pub async fn serve(
     config: &Config,
     database: &OpenDatabase,
     master_key: MasterKey,
     beside: Beside,
 ) -> Result<RunningServer, StartupError> {
-    if let Some(address) = &config.public_report_url {
+    if let Some(address) = &config.options.public_report_url {
         let client = Connection::take(&database.pool, SETTINGS_WAIT).await?;
         if report_settings::set_public_report_url(&client, address.address()).await? {
-            tracing::info!(public_report_url = ?address, "another address of public reports: their PDFs are rendered anew");
+            tracing::info!(public_report_url = ?address, "the URL of public reports changed; their PDFs will be rendered again");
         }
     }
     let links = master_key.derive(purpose::LINKS);
     let for_storage = config.clone();
     let parts = ServerParts {
-        listen: config.listen,
-        internal_listen: config.internal_listen.address(),
-        public_url: config.public_url.clone(),
+        listen: config.options.listen,
+        internal_listen: config.options.internal_listen.address(),
+        public_url: config.options.public_url.clone(),
         tls: config.tls.clone(),
-        environment: config.environment,
+        environment: config.options.environment,
         pool: database.pool.clone(),
         admission_pool: database.admission_pool.clone(),
         recorder_pool: database.recorder_pool.clone(),
         database: database.target.clone(),
-        request_log: match config.request_log {
-            Switch::On => Some((database.log_pool.clone(), config.request_log_days)),
+        request_log: match config.options.request_log {
+            Switch::On => Some((database.log_pool.clone(), config.options.request_log_days)),
             Switch::Off => None,
         },
         standbys: database.standbys.clone(),
         storage: Box::new(move |public_url| for_storage.open_storage(public_url, links)),
         pages: beside.pages,
-        elsewhere: beside.elsewhere,
+        internal_routes: beside.internal_routes,
         master_key,
-        ip_limit: config.ip_limit,
-        trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),
-        body_timeout: *config.body_timeout,
-        request_timeout: *config.request_timeout,
+        ip_limit: config.options.ip_limit,
+        trusted_proxies: TrustedProxies(config.options.trusted_proxies.clone().unwrap_or_default()),
+        body_timeout: *config.options.body_timeout,
+        request_timeout: *config.options.request_timeout,
         traces: config.traces.clone(),
         #[cfg(feature = "render")]
-        renderers: config.renderers,
+        renderers: config.options.renderers,
     };
     let running = start(parts).await?;
     tracing::info!(
         address = %running.address,
         internal_address = running.internal_address.map(tracing::field::display),
         public_url = running.public_url,
-        environment = match config.environment { Environment::Test => "test", Environment::Live => "live" },
-        renderers = config.renderers,
+        environment = match config.options.environment { Environment::Test => "test", Environment::Live => "live" },
+        renderers = config.options.renderers,
         "serving"
     );
-    if config.renderers == 0 {
+    if config.options.renderers == 0 {
         let reason = if cfg!(feature = "render") {
             "--renderers is 0"
         } else {
-            "it was built without the feature `render`"
+            "built without the feature `render`"
         };
-        tracing::info!(reason, "this replica renders no PDFs, and leaves them to others");
+        tracing::info!(reason, "this replica does not render PDFs");
     }
     Ok(running)
 }

@@ -1,4 +1,4 @@
-//! Signals: what stops the service, and what does not.
+//! Signal handling.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -8,15 +8,15 @@ use super::StartupError;
 pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
-    /// Where a hangup is not to end the process.
+    /// Set if a hangup must not end the process.
     hangup: Option<Signal>,
 }
 
 impl StopSignals {
-    /// Listens from now on, so that a signal during the start is not lost.
+    /// Installs the handlers, so that a signal during startup is not lost.
     ///
     /// # Errors
-    /// When the operating system does not let it.
+    /// If the operating system does not allow it.
     pub fn listen() -> Result<Self, StartupError> {
         Ok(StopSignals {
             terminate: signal(SignalKind::terminate()).map_err(StartupError::Signals)?,
@@ -25,10 +25,10 @@ impl StopSignals {
         })
     }
 
-    /// The same, for a process that a hangup shall not end: it is what asks a service to read again what it can (OPS-9).
+    /// Like [`listen`](Self::listen), and also handles SIGHUP, which asks a service to reload (OPS-9).
     ///
     /// # Errors
-    /// When the operating system does not let it.
+    /// If the operating system does not allow it.
     pub fn listen_and_outlive_hangups() -> Result<Self, StartupError> {
         let hangup = signal(SignalKind::hangup()).map_err(StartupError::Signals)?;
         Ok(StopSignals {
@@ -44,8 +44,7 @@ impl StopSignals {
                 Some(hangup) => {
                     while hangup.recv().await.is_some() {
                         tracing::info!(
-                            "SIGHUP: the certificate's files are looked at, if there are any; nothing else is read again while the \
-                         service runs"
+                            "SIGHUP: reloading the TLS certificate, if there is one; other settings need a restart"
                         );
                     }
                 }

@@ -7,7 +7,7 @@ use partner_api_signing::hmac_sha256;
 use sha2::Sha256;
 use thiserror::Error;
 
-use crate::secrets::Derived;
+use partner_api_store::secrets::Derived;
 
 /// Why a link is not served. Only who holds a link that we signed learns that it has expired: to everybody else a wrong
 /// signature, an altered key and an altered time look alike.

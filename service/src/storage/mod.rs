@@ -23,9 +23,9 @@ pub use key::{content_type, is_key};
 pub use links::LinkError;
 pub use s3::S3Settings;
 
-use crate::rules::byte_range::ByteRange;
-use crate::secrets::Derived;
 use links::LinkSigner;
+use partner_api_domain::byte_range::ByteRange;
+use partner_api_store::secrets::Derived;
 
 /// How long the links to photos are good for: 900 s (REP-7).
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);

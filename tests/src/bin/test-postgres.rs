@@ -6,8 +6,8 @@
 //! test-postgres --whole-suite -- cargo nextest run --workspace
 //! ```
 //!
-//! With `--whole-suite` the command is every test there is: when it has passed, a snapshot that none of them asserted, or
-//! that was asserted twice, fails it.
+//! With `--whole-suite` the command must run every test: after it has passed, a snapshot that no test asserted, or that was
+//! asserted twice, is an error.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -34,13 +34,13 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let log = tempfile::tempdir()?;
-    // A signal to the group reaches the command as well: it ends, and then so does this.
+    // A signal to the process group reaches the command as well; this program ends after it.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut command = Command::new(&program);
     command
         .args(arguments)
         .env(URL_VARIABLE, cluster.url())
-        // The stores and the clusters that tests make for themselves are where theirs is: in memory, if there is enough of it.
+        // Stores and clusters that tests create for themselves are in memory too, if there is enough of it.
         .env("TMPDIR", cluster.temporary())
         .kill_on_drop(true);
     if whole_suite {
@@ -70,7 +70,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
             return Ok(ExitCode::FAILURE);
         }
     }
-    // Without a code it was ended by a signal.
+    // Without an exit code, a signal ended it.
     let code = status
         .and_then(|status| status.code())
         .and_then(|code| u8::try_from(code).ok());

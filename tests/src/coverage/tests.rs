@@ -39,7 +39,7 @@ fn complete() -> Coverage {
         kept: vec![
             kept("get_a/good.snap", 200, None),
             kept("get_a/not_found.snap", 404, Some("not_found")),
-            kept("front_door/not_found.snap", 404, Some("not_found")),
+            kept("gateway/not_found.snap", 404, Some("not_found")),
         ],
         exceptions: toml::from_str(exceptions).unwrap(),
     }
@@ -99,7 +99,7 @@ fn a_snapshot_of_what_is_not_declared_is_found() {
         ("get_a/a.snap", 404, Some("lost")),
         ("get_a/a.snap", 404, None),
         ("get_b/a.snap", 200, None),
-        ("front_door/a.snap", 418, Some("teapot")),
+        ("gateway/a.snap", 418, Some("teapot")),
     ] {
         let mut coverage = complete();
         coverage.kept.push(kept(file, status, code));

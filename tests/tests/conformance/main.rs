@@ -23,7 +23,6 @@ mod inspections {
     mod list_inspections_changes;
 }
 mod measurements {
-    pub mod state;
     mod submit_measurement;
     mod submit_measurement_bounds;
     mod submit_measurement_recorded;
@@ -48,73 +47,29 @@ mod inspectors {
     mod update_report;
     mod watch_reports;
 }
-mod front_door {
+mod gateway {
     mod addresses;
     mod bodies;
     mod every_operation;
-    mod limits;
     mod messages;
+    mod nonces;
     mod pages;
     mod paths;
     mod preferences;
     mod queries;
-    mod replay;
+    mod rate_limits;
     mod signature;
     mod vectors;
 }
 mod rules {
     mod access;
-    mod limits;
     mod logs;
     mod measurements;
     mod order;
     mod reports;
     mod requests;
 }
-#[path = "../faults"]
-mod faults {
-    mod crowding;
-    mod durable_cluster;
-    mod failing_handler;
-    mod heard_changes;
-    mod hung_backends;
-    mod killed_database;
-    mod locked_tables;
-    mod nonce_partitions;
-    mod rendering;
-    mod replicas;
-    mod standbys;
-    mod withdrawn_access;
-}
-#[path = "../observability"]
-mod observability {
-    mod alerts;
-    mod metrics;
-    pub mod page;
-    mod ready;
-    mod traces;
-}
-#[path = "../request_log"]
-mod request_log {
-    mod faults;
-    pub mod log;
-    mod partitions;
-    mod reading;
-    mod reasons;
-    mod refusals;
-    mod rows;
-}
-#[path = "../properties"]
-mod properties {
-    mod fields;
-    mod inspectors_see;
-    mod paging;
-    mod privacy_table;
-    mod tenant_cross_product;
-}
-#[path = "../tls"]
 mod tls {
     mod renewing;
     mod serving;
-    pub mod world;
 }

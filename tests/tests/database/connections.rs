@@ -1,13 +1,13 @@
-//! Connections of the pool: bounded in time, and never pooled with anything unfinished.
+//! Connections of the pool: every wait has a bound, and no unfinished statement or transaction returns to the pool.
 
 use std::time::{Duration, Instant};
 
-use partner_api::db::DbError;
-use partner_api::db::connection::Connection;
-use partner_api::db::pool::{POOL_WAIT, PoolSettings, pool};
+use partner_api_store::DbError;
+use partner_api_store::connection::Connection;
+use partner_api_store::pool::{POOL_WAIT, PoolSettings, pool};
 use partner_api_tests::cluster::Database;
 
-partner_api::statement! {
+partner_api_store::statement! {
     /// Which session this is.
     SESSION = "SELECT pg_backend_pid()";
     /// Fails when it is executed.

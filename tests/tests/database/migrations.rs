@@ -1,6 +1,8 @@
-//! The schema's migrations, in databases that have none of them yet.
+//! Migrations of empty databases.
 
-use partner_api::db::migrate::{MigrateError, migrate};
+use partner_api_store::migrate::{MigrateError, migrate};
+use partner_api_store::partitions::ANSWER_HISTORY;
+use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::cluster::{self, Database};
 
 #[tokio::test]
@@ -9,7 +11,7 @@ async fn replicas_that_start_together_apply_everything_once() {
     let config = database.config();
     let (first, second) = tokio::join!(migrate(&config), migrate(&config));
     let (first, second) = (first.unwrap(), second.unwrap());
-    let known = std::fs::read_dir("../migrations").unwrap().count();
+    let known = refinery::load_sql_migrations("../migrations").unwrap().len();
     assert_eq!(first.len() + second.len(), known, "{first:?} {second:?}");
     assert!(first.is_empty() || second.is_empty(), "{first:?} {second:?}");
     assert_eq!(migrate(&config).await.unwrap(), Vec::<String>::new());
@@ -51,4 +53,36 @@ async fn a_newer_database_an_edited_and_a_failing_migration_are_told_apart() {
     client.batch_execute(edit).await.unwrap();
     let edited = migrate(&config).await.unwrap_err();
     assert!(matches!(edited, MigrateError::Edited { .. }), "{edited}");
+}
+
+#[tokio::test]
+async fn the_partitions_of_the_answers_history_are_created_ahead_and_none_is_dropped() {
+    let database = Database::without_rows().await;
+    let client = cluster::connect(&database.config()).await;
+    let partitions = async || -> Vec<String> {
+        let sql = "SELECT inhrelid::regclass::text FROM pg_inherits
+                   WHERE inhparent = 'inspection_form_answer_history'::regclass ORDER BY 1";
+        client
+            .query(sql, &[])
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| row.get(0))
+            .collect()
+    };
+    // The migration creates this year's and the next one's.
+    let created = partitions().await;
+    assert_eq!(created.len(), 2);
+    // As if the migration had run long ago.
+    let old = format!(
+        "ALTER TABLE inspection_form_answer_history DETACH PARTITION {next}; DROP TABLE {next};
+         CREATE TABLE inspection_form_answer_history_2020 PARTITION OF inspection_form_answer_history
+         FOR VALUES FROM ('2020-01-01 00:00:00+00') TO ('2021-01-01 00:00:00+00')",
+        next = created[1]
+    );
+    client.batch_execute(&old).await.unwrap();
+    let pool = pool(database.config(), &PoolSettings::default()).unwrap();
+    ANSWER_HISTORY.prepare(&pool).await.unwrap();
+    let all = [&["inspection_form_answer_history_2020".to_owned()], &created[..]].concat();
+    assert_eq!(partitions().await, all);
 }

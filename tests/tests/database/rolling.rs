@@ -1,30 +1,29 @@
-//! The version before goes on serving while its database is migrated.
+//! This version serves while the next one migrates its database.
 //!
-//! That program cannot be built here: its statements stand in for it, as they were (`fixture/v5`), sent as it sends them.
+//! The next one is a migration (`fixture/migrations`); this version's statements stand in for its program, sent as it sends them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use futures::future::join;
-use partner_api::db::migrate::{MigrateError, migrate};
+use partner_api_store::migrate::{MigrateError, migrate};
+use partner_api_store::statement::STATEMENTS;
 use partner_api_tests::cluster::{self, Database};
 use partner_api_tests::wait::until;
-use refinery::{Runner, Target};
+use refinery::Runner;
 use tokio_postgres::{Client, Config};
 use uuid::Uuid;
 
-/// The newest migration that the version before knows.
-const BEFORE: i32 = 5;
+use crate::migrations_and_the_next;
 
-const ADMIT: &str = include_str!("../../fixture/v5/admit.sql");
-const RECORD: &str = include_str!("../../fixture/v5/record.sql");
-const RECORD_APPLIED: &str = include_str!("../../fixture/v5/record_applied.sql");
-const VERSION: &str = include_str!("../../fixture/v5/version.sql");
-const KEYS: &str = include_str!("../../fixture/v5/keys.sql");
-const GRANTS: &str = include_str!("../../fixture/v5/grants.sql");
+/// A statement of the service, by its module and name.
+fn sql(name: &str) -> &'static str {
+    let found = STATEMENTS.iter().find(|statement| statement.name().ends_with(name));
+    found.unwrap_or_else(|| panic!("no {name}")).sql()
+}
 
-/// The harness's world, whose rows the schema of then takes as it does today's.
-const WORLD: &str = include_str!("../../fixture/world.sql");
+/// The fixture data of the harness.
+const DATA: &str = include_str!("../../fixture/data.sql");
 const PARTNER: &str = "01974d1c-0000-7c00-8000-00000000000a";
 
 /// How long a statement may take that has to wait for nothing but the migrations' locks (3 s each).
@@ -33,19 +32,14 @@ const BOUND: Duration = Duration::from_secs(5);
 /// How long a migration may go on that does not get its lock.
 const GIVES_UP: Duration = Duration::from_secs(20);
 
-/// A database as the version before has it, with rows.
+/// A database as this version has it, with rows.
 async fn database_before() -> Database {
     let database = Database::empty().await;
-    let migrations = refinery::load_sql_migrations("../migrations").unwrap();
-    let mut client = cluster::connect(&database.config()).await;
-    Runner::new(&migrations)
-        .set_target(Target::Version(BEFORE))
-        .run_async(&mut client)
-        .await
-        .unwrap();
-    client.batch_execute(WORLD).await.unwrap();
+    migrate(&database.config()).await.unwrap();
+    let client = cluster::connect(&database.config()).await;
+    client.batch_execute(DATA).await.unwrap();
     let key = "INSERT INTO api_keys (key_id, partner_id, environment, secret_nonce, secret_ciphertext)
-               SELECT 'key-' || number, $1::text::uuid, 'test', decode(repeat('00', 24), 'hex'), ''
+               SELECT 'key-' || number, $1::text::uuid, CASE number WHEN 3 THEN 'live' ELSE 'test' END, decode(repeat('00', 24), 'hex'), ''
                FROM generate_series(1, 3) AS number";
     client.execute(key, &[&PARTNER]).await.unwrap();
     // What its replicas make ahead.
@@ -61,7 +55,7 @@ async fn database_before() -> Database {
     database
 }
 
-/// A session of the version before.
+/// A session of this version.
 struct Before {
     client: Client,
     key: &'static str,
@@ -85,7 +79,7 @@ impl Before {
         let admitted = self
             .client
             .query(
-                ADMIT,
+                sql("admission::batch::ADMIT"),
                 &[&vec![self.key], &vec![digest], &900_f64, &30_f64, &60_f64, &5_f64],
             )
             .await
@@ -99,7 +93,7 @@ impl Before {
         let recorded = self
             .client
             .query(
-                RECORD,
+                sql("measurements::record::RECORD"),
                 &[
                     &vec![id],
                     &vec![partner],
@@ -124,7 +118,7 @@ impl Before {
         let recorded = self
             .client
             .execute(
-                RECORD_APPLIED,
+                sql("measurements::apply::RECORD_APPLIED"),
                 &[
                     &vec![report],
                     &vec![applied],
@@ -149,11 +143,30 @@ impl Before {
     /// Reads keys and grants if they have changed.
     async fn look(&self, seen: &mut i64) {
         let since = Instant::now();
-        let version: i64 = self.client.query_one(VERSION, &[]).await.unwrap().get(0);
+        let version: i64 = self
+            .client
+            .query_one(sql("directory::load::VERSION"), &[])
+            .await
+            .unwrap()
+            .get(0);
         if version != *seen {
             *seen = version;
-            assert!(!self.client.query(KEYS, &[&"test"]).await.unwrap().is_empty());
-            assert!(!self.client.query(GRANTS, &[]).await.unwrap().is_empty());
+            assert!(
+                !self
+                    .client
+                    .query(sql("directory::load::KEYS"), &[&"test"])
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
+            assert!(
+                !self
+                    .client
+                    .query(sql("directory::load::GRANTS"), &[])
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
         }
         assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
     }
@@ -172,7 +185,7 @@ impl Before {
     }
 }
 
-/// Does all that the version before does, again and again: before `migrating`, meanwhile and behind it.
+/// Does all that this version does, again and again: before `migrating`, meanwhile and behind it.
 async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
     let done = AtomicBool::new(false);
     let (serving, looking, operating) = (
@@ -220,29 +233,22 @@ async fn beside(config: &Config, migrating: impl Future<Output = ()>) {
     tokio::join!(serve, look, operate, migrating);
 }
 
+/// Applies the next version's migration.
+async fn migrate_to_the_next(config: &Config) -> Result<(), refinery::Error> {
+    let mut client = cluster::connect(config).await;
+    let report = Runner::new(&migrations_and_the_next()).run_async(&mut client).await?;
+    assert_eq!(report.applied_migrations().len(), 1);
+    Ok(())
+}
+
 #[tokio::test]
-async fn the_version_before_serves_on_while_its_database_is_migrated_step_by_step() {
+async fn this_version_serves_on_while_its_database_is_migrated() {
     let database = database_before().await;
     let config = database.config();
-    let migrations = refinery::load_sql_migrations("../migrations").unwrap();
-    let steps: Vec<i32> = migrations
-        .iter()
-        .map(|migration| migration.version())
-        .filter(|version| *version > BEFORE)
-        .collect();
-    for step in steps {
-        beside(&config, async {
-            let mut client = cluster::connect(&config).await;
-            Runner::new(&migrations)
-                .set_target(Target::Version(step))
-                .run_async(&mut client)
-                .await
-                .unwrap();
-        })
-        .await;
-    }
-    // The program finds nothing left to do, and none of its checks fails.
-    assert_eq!(migrate(&config).await.unwrap(), Vec::<String>::new());
+    beside(&config, async { migrate_to_the_next(&config).await.unwrap() }).await;
+    // It cannot be started again: it does not know what it would write to.
+    let newer = migrate(&config).await.unwrap_err();
+    assert!(matches!(newer, MigrateError::DatabaseNewer { .. }), "{newer}");
 }
 
 #[tokio::test]
@@ -267,15 +273,14 @@ async fn a_migration_that_cannot_have_its_lock_gives_up_before_anybody_else_does
         }
     };
     let attempt = async {
-        let failed = tokio::time::timeout(GIVES_UP, migrate(&config)).await;
+        let failed = tokio::time::timeout(GIVES_UP, migrate_to_the_next(&config)).await;
         let failed = failed.expect("it waits for ever").unwrap_err();
         given_up.store(true, Relaxed);
-        assert!(matches!(failed, MigrateError::Failed(_)), "{failed}");
-        assert!(failed.to_string().contains("lock timeout"), "{failed}");
+        assert!(format!("{failed:?}").contains("lock timeout"), "{failed:?}");
     };
     join(serve, attempt).await;
     holder.batch_execute("ROLLBACK").await.unwrap();
     // Nothing stands in the way of the next attempt.
-    let (applied, ()) = join(migrate(&config), serving.serve()).await;
-    assert!(!applied.unwrap().is_empty());
+    let (applied, ()) = join(migrate_to_the_next(&config), serving.serve()).await;
+    applied.unwrap();
 }

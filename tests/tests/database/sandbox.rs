@@ -5,17 +5,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use deadpool_postgres::Pool;
 use futures::TryStreamExt as _;
-use partner_api::db::pool::{PoolSettings, pool};
-use partner_api::front_door::address::TrustedProxies;
-use partner_api::front_door::pages::Pages;
 use partner_api::publishing::{self, Turn, Worker};
-use partner_api::secrets::MasterKey;
 use partner_api::server::{RunningServer, ServerParts, start};
 use partner_api::storage::Storage;
+use partner_api_gateway::TrustedProxies;
+use partner_api_gateway::pages::Pages;
 use partner_api_sandbox::fixtures::holds;
 use partner_api_sandbox::manifest::Manifest;
 use partner_api_sandbox::{SandboxError, generate, manifest, seed};
 use partner_api_signing::{Headers, UnsignedRequest, split_target};
+use partner_api_store::pool::{PoolSettings, pool};
+use partner_api_store::secrets::MasterKey;
 use partner_api_tests::cluster::Database;
 use sandbox_pictures::SCENES;
 use uuid::Uuid;
@@ -171,7 +171,7 @@ async fn a_published_report_gets_a_pdf_without_what_its_privacy_mode_hides() {
     // Asked for: it comes before those that were wanted when the rows were made.
     let id = data.inspections[data.examples.published].id;
     let client = pool.get().await.expect("a connection");
-    let asked = "SELECT want_rendering($1, report_fingerprint($1), 0, true)";
+    let asked = "SELECT enqueue_rendering($1, report_fingerprint($1), 0, true)";
     client.execute(asked, &[&id]).await.expect("asked");
     let wanted = count(pool, "report_renderings").await;
     assert_eq!(
@@ -278,7 +278,7 @@ async fn serve(place: &Place) -> RunningServer {
         standbys: None,
         storage: Box::new(move |_| Ok(storage)),
         pages: Box::new(|_| Pages::default()),
-        elsewhere: None,
+        internal_routes: None,
         master_key: place.master_key.clone(),
         ip_limit: 0,
         trusted_proxies: TrustedProxies(Vec::new()),

@@ -1,9 +1,9 @@
-//! What `docs/scaling.md` says of tables and statements, held against the migrated schema.
+//! What `docs/scaling.md` says about tables and statements, compared with the migrated schema.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use partner_api::db::statement::STATEMENTS;
+use partner_api_store::statement::STATEMENTS;
 use partner_api_tests::cluster::{self, Database};
 use tokio_postgres::Client;
 
@@ -27,49 +27,26 @@ fn page() -> String {
     fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scaling.md")).unwrap()
 }
 
-/// What is wrong with the way to a row's owner: `a` → `other.b` → `third.owner`.
-async fn wrong_way(client: &Client, table: &str, owner: &str, way: &str) -> Option<String> {
-    let steps: Vec<&str> = way.split(" → ").map(|step| step.trim_matches('`')).collect();
-    let (mut here, mut last) = (table.to_owned(), String::new());
-    for (number, step) in steps.iter().enumerate() {
-        let (place, column) = step.split_once('.').unwrap_or((table, step));
-        if number > 0 {
-            let leads = "SELECT count(*) FROM pg_constraint f
-                         JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = ANY(f.conkey)
-                         WHERE f.contype = 'f' AND f.conrelid = $1::text::regclass AND a.attname = $2
-                         AND f.confrelid = $3::text::regclass";
-            let found: i64 = client.query_one(leads, &[&here, &last, &place]).await.unwrap().get(0);
-            // Of high volume, and without a foreign key therefore: the names say it.
-            let is_named = last.trim_end_matches("_id") == singular(place);
-            if found == 0 && !is_named {
-                return Some(format!("{here}.{last} does not lead to {place}"));
-            }
-        }
-        let never_null = "SELECT attnotnull FROM pg_attribute WHERE attrelid = $1::text::regclass AND attname = $2";
-        match client.query_opt(never_null, &[&place, &column]).await.unwrap() {
-            None => return Some(format!("{place} has no {column}")),
-            Some(row) if !row.get::<_, bool>(0) => return Some(format!("{place}.{column} may be null")),
-            Some(_) => {}
-        }
-        (here, last) = (place.to_owned(), column.to_owned());
-    }
+/// What is wrong with the column that a row's owner is said to be in.
+async fn wrong_owner(client: &Client, table: &str, owner: &str, column: &str) -> Option<String> {
     let wanted = match owner {
-        "organisation" => "organization_id",
+        "organization" => "organization_id",
         "partner" => "partner_id",
-        other => return Some(format!("{other} has no way")),
+        other => return Some(format!("{other} is in no column")),
     };
-    (last != wanted).then(|| format!("{way} ends at {last}"))
-}
-
-fn singular(table: &str) -> &str {
-    match table {
-        "api_keys" => "key",
-        table => table.trim_end_matches('s'),
+    if column != wanted {
+        return Some(format!("{column} is not {wanted}"));
+    }
+    let never_null = "SELECT attnotnull FROM pg_attribute WHERE attrelid = $1::text::regclass AND attname = $2";
+    match client.query_opt(never_null, &[&table, &column]).await.unwrap() {
+        None => Some(format!("{table} has no {column}")),
+        Some(row) if !row.get::<_, bool>(0) => Some(format!("{table}.{column} may be null")),
+        Some(_) => None,
     }
 }
 
 #[tokio::test]
-async fn each_tables_rows_have_the_owner_that_the_page_names_on_the_way_that_it_names() {
+async fn each_tables_rows_have_the_owner_that_the_page_names_in_a_column() {
     let database = Database::without_rows().await;
     let client = cluster::connect(&database.config()).await;
     let told: BTreeMap<String, (String, String)> = rows(&page(), "| Table | Whose | How it is found |")
@@ -87,11 +64,11 @@ async fn each_tables_rows_have_the_owner_that_the_page_names_on_the_way_that_it_
         .collect();
     assert_eq!(told.keys().cloned().collect::<Vec<_>>(), there);
     let mut wrong = Vec::new();
-    for (table, (owner, way)) in &told {
-        match (owner.as_str(), way.as_str()) {
+    for (table, (owner, column)) in &told {
+        match (owner.as_str(), column.trim_matches('`')) {
             ("deployment" | "everywhere", "") => {}
-            (owner, way) => wrong.extend(
-                wrong_way(&client, table, owner, way)
+            (owner, column) => wrong.extend(
+                wrong_owner(&client, table, owner, column)
                     .await
                     .map(|why| format!("{table}: {why}")),
             ),
@@ -100,34 +77,70 @@ async fn each_tables_rows_have_the_owner_that_the_page_names_on_the_way_that_it_
     assert_eq!(wrong, [""; 0]);
 
     // That it would be noticed.
-    for (table, owner, way, why) in [
+    for (table, owner, column, why) in [
         (
-            "photos",
-            "organisation",
-            "`organization_id`",
-            "photos has no organization_id",
+            "vehicles",
+            "organization",
+            "organization_id",
+            "vehicles has no organization_id",
         ),
         (
-            "measurements",
-            "organisation",
-            "`inspection_id`",
-            "measurements.inspection_id may be null",
-        ),
-        (
-            "photos",
-            "organisation",
-            "`id` → `inspections.organization_id`",
-            "photos.id does not lead to inspections",
+            "request_log",
+            "partner",
+            "partner_id",
+            "request_log.partner_id may be null",
         ),
         (
             "branches",
             "partner",
-            "`organization_id`",
-            "`organization_id` ends at organization_id",
+            "organization_id",
+            "organization_id is not partner_id",
         ),
     ] {
-        assert_eq!(wrong_way(&client, table, owner, way).await.as_deref(), Some(why));
+        assert_eq!(wrong_owner(&client, table, owner, column).await.as_deref(), Some(why));
     }
+}
+
+/// A child's foreign key to a row of the same organization includes it: no row points into another organization.
+#[tokio::test]
+async fn foreign_keys_between_tables_of_an_organization_include_it() {
+    let database = Database::without_rows().await;
+    let client = cluster::connect(&database.config()).await;
+    let without = "SELECT conrelid::regclass::text || ' -> ' || confrelid::regclass::text FROM pg_constraint f
+                   WHERE contype = 'f' AND conparentid = 0
+                     AND confrelid NOT IN ('organizations'::regclass, 'measurements'::regclass)
+                     AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = f.conrelid AND a.attname = 'organization_id')
+                     AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = f.confrelid AND a.attname = 'organization_id')
+                     AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
+                                     AND a.attname = 'organization_id')";
+    let found: Vec<String> = client
+        .query(without, &[])
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    assert_eq!(found, [""; 0]);
+}
+
+/// Every table has a primary key and a comment.
+#[tokio::test]
+async fn every_table_has_a_primary_key_and_a_comment() {
+    let database = Database::without_rows().await;
+    let client = cluster::connect(&database.config()).await;
+    let without = "SELECT c.relname::text FROM pg_class c
+                   WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+                     AND c.relname <> 'refinery_schema_history'
+                     AND (obj_description(c.oid, 'pg_class') IS NULL
+                          OR NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p'))";
+    let found: Vec<String> = client
+        .query(without, &[])
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    assert_eq!(found, [""; 0]);
 }
 
 #[test]

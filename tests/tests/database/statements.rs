@@ -1,11 +1,11 @@
-//! Every statement of the service and of the crates around it fits the migrated schema, and one that fails says why.
+//! Every registered statement fits the migrated schema, and a failed query is logged with its cause.
 
 // Linked, for their statements to be registered.
 use partner_api_operator as _;
 use partner_api_sandbox as _;
 
-use partner_api::db::DbError;
-use partner_api::db::statement::{STATEMENTS, Statement};
+use partner_api_store::DbError;
+use partner_api_store::statement::{STATEMENTS, Statement};
 use partner_api_tests::cluster::{self, Database};
 
 #[tokio::test]
@@ -29,8 +29,8 @@ async fn every_statement_prepares_against_the_migrated_schema() {
         "partner_api_sandbox::partners",
         "admission",
         "directory::load",
-        "db::renderings",
-        "db::inspections::statements::default",
+        "partner_api_store::renderings",
+        "partner_api_store::inspections::statements::default",
     ] {
         let known = |statement: &&Statement| statement.name().contains(module);
         assert!(STATEMENTS.iter().any(known), "none of {module}");

@@ -1,4 +1,4 @@
-//! A PostgreSQL cluster of one test, which the test kills and starts again.
+//! A PostgreSQL cluster of one test, which the test kills and restarts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use embedded_postgres::{EmbeddedPostgres, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use partner_api::db::migrate::migrate;
+use partner_api_store::migrate::migrate;
 use partner_api_tests::{cluster, fixture};
 use tempfile::TempDir;
 use tokio_postgres::Config;
 
-/// A cluster whose commits survive a crash, with the world of the fixture.
+/// A cluster whose commits survive a crash, with the fixture data.
 pub struct DurableCluster {
     // In this order: the server stops before its folder goes.
     postgres: Option<EmbeddedPostgres>,

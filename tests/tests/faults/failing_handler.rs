@@ -2,7 +2,7 @@
 
 use partner_api_tests::{ALPHA, Request, Service};
 
-use crate::measurements::state::{MEASUREMENTS, contents, package};
+use partner_api_tests::measurements::{MEASUREMENTS, contents, package};
 
 /// KEY-7, ERR-1
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_partner_that_hangs_up_leaves_no_half_of_its_package() {
         .unwrap();
     {
         let request = service.measure(&ALPHA, package("M-1", "35 OPN 205"));
-        let waits = service.within_five_seconds(async || {
+        let waits = service.eventually(async || {
             let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
             service.count(waiting).await == 1
         });
@@ -73,7 +73,7 @@ async fn a_partner_that_hangs_up_leaves_no_half_of_its_package() {
     holder.batch_execute("COMMIT").await.unwrap();
     // The request is finished all the same, and its repetition finds it.
     service
-        .within_five_seconds(async || service.count("measurements WHERE status = 'APPLIED'").await == 1)
+        .eventually(async || service.count("measurements WHERE status = 'APPLIED'").await == 1)
         .await;
     service
         .measure(&ALPHA, package("M-1", "35 OPN 205"))

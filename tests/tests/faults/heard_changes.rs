@@ -1,11 +1,11 @@
-//! A replica hears of a change to keys and grants when it is committed, and need not wait for its next look.
+//! A replica is notified of changes to keys and grants when they are committed, before its next poll.
 
 use std::time::Duration;
 
 use chrono::Utc;
-use partner_api::db::pool::{PoolSettings, pool};
-use partner_api::directory::Directory;
 use partner_api_signing::Environment;
+use partner_api_store::directory::Directory;
+use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, BETA, DELTA, Service, fixture};
 
 const NEVER: Duration = Duration::from_secs(3600);

@@ -1,15 +1,15 @@
-//! A process of the database that no longer answers, but does not go away: its server-side time-outs hang with it.
+//! Backends of the database that hang: their server-side timeouts hang with them.
 
 use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
 use partner_api_tests::fixture::REVOKED;
-use partner_api_tests::stopped::Stopped;
+use partner_api_tests::suspended_processes::SuspendedProcesses;
 use partner_api_tests::wait::in_time;
 use partner_api_tests::{ALPHA, Answer, DELTA, Request, Service, cluster};
 
 use super::durable_cluster::DurableCluster;
-use crate::measurements::state::{MEASUREMENTS, package};
+use partner_api_tests::measurements::{MEASUREMENTS, package};
 
 const HEALTH: &str = "/api/v1/partner/health";
 const INSPECTIONS: &str = "/api/v1/partner/inspections";
@@ -34,11 +34,11 @@ async fn until_it_serves(service: &Service, target: &str) {
 }
 
 /// Stops the sessions whose last statement is like this one, after a request that asks for it.
-async fn stopped_after(service: &Service, target: &str, statement: &str) -> Stopped {
+async fn stopped_after(service: &Service, target: &str, statement: &str) -> SuspendedProcesses {
     let ask = async || {
         service.get(&ALPHA, target).await.assert_status(200);
     };
-    Stopped::sessions_after(&service.db, &format!("query LIKE '{statement}'"), ask).await
+    SuspendedProcesses::sessions_after(&service.db, &format!("query LIKE '{statement}'"), ask).await
 }
 
 /// REQ-12
@@ -69,7 +69,7 @@ async fn a_hung_backend_of_the_keys_does_not_keep_a_revoked_key_alive() {
     let service = Service::start().await;
     // Whoever has asked for the keys' version asks again with the same connection.
     let asked = "query LIKE 'SELECT version FROM directory_version%'";
-    let _stopped = Stopped::sessions_after(&service.db, asked, async || {}).await;
+    let _stopped = SuspendedProcesses::sessions_after(&service.db, asked, async || {}).await;
     let revoke = format!("UPDATE api_keys SET revoked_at = now() WHERE key_id = '{}'", DELTA.id);
     service.db.execute(&revoke, &[]).await.unwrap();
     // Nothing but the look at the keys wants a connection until then: nobody else is to find out that it hangs.
@@ -116,7 +116,7 @@ async fn admitted_late(
                WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND query NOT LIKE '%FROM inspections%'";
     let server = cluster.processes().await[0];
     service.db.execute(end, &[]).await.unwrap();
-    let stopped = Stopped::processes(vec![server]);
+    let stopped = SuspendedProcesses::processes(vec![server]);
     let since = Instant::now();
     let late = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -169,7 +169,7 @@ async fn while_the_database_is_frozen_every_answer_comes_in_time_and_only_health
         .measure(&ALPHA, package("M-0", "34 ABC 123"))
         .await
         .assert_status(201);
-    let frozen = Stopped::processes(cluster.processes().await);
+    let frozen = SuspendedProcesses::processes(cluster.processes().await);
     // Long enough for the keys to be out of date in the midst of it.
     let deadline = Instant::now() + Duration::from_secs(8);
     let mut stale = false;

@@ -1,11 +1,11 @@
-//! Somebody else holds what a request needs.
+//! Another session has locked what a request needs.
 
 use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
 use partner_api_tests::{ALPHA, Answer, Service, cluster};
 
-use crate::measurements::state::package;
+use partner_api_tests::measurements::package;
 
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
@@ -26,7 +26,7 @@ async fn lock(service: &Service, table: &str) -> tokio_postgres::Client {
 /// Waits until so many sessions wait for a lock.
 async fn until_they_wait(service: &Service, sessions: i64) {
     service
-        .within_five_seconds(async || {
+        .eventually(async || {
             let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
             service.count(waiting).await >= sessions
         })

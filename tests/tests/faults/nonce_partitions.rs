@@ -1,14 +1,14 @@
-//! The table of nonces, whose partitions come and go while it is used.
+//! The partitions of the table of nonces are created and dropped while it is used.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use partner_api::admission::nonces::{BUCKET, PARTITIONS};
-use partner_api::db::pool::{PoolSettings, pool};
+use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
-use crate::measurements::state::{MEASUREMENTS, package};
+use partner_api_tests::measurements::{MEASUREMENTS, package};
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
@@ -106,7 +106,7 @@ async fn nothing_is_served_before_the_partitions_are_there_whoever_makes_them() 
     let other_replica = async {
         // By then the one that starts has found the lock taken, and comes again.
         service
-            .within_five_seconds(async || {
+            .eventually(async || {
                 let looks = "SELECT count(*) > 0 FROM pg_stat_activity
                              WHERE datname = current_database() AND application_name = 'starting'
                                AND query ~ 'inhdetachpending' AND state = 'idle'";
@@ -164,13 +164,11 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
     });
     // The coming partition is there though the writer is not done, and requests pass meanwhile.
     service
-        .within_five_seconds(async || partitions(&service).await.0.contains(&(now + 6)))
+        .eventually(async || partitions(&service).await.0.contains(&(now + 6)))
         .await;
     let waits = "pg_stat_activity WHERE query LIKE 'ALTER TABLE used_nonces DETACH%' AND wait_event_type = 'Lock' \
                  AND datname = current_database()";
-    service
-        .within_five_seconds(async || service.count(waits).await == 1)
-        .await;
+    service.eventually(async || service.count(waits).await == 1).await;
     let requests = async {
         service.get(&ALPHA, ORGANIZATIONS).await.assert_status(200);
         service
@@ -182,9 +180,10 @@ async fn an_open_transaction_neither_stops_it_nor_is_stopped_by_it() {
         assert!(partitions(&service).await.0.contains(&(now - 9)));
         writer.batch_execute("COMMIT").await.unwrap();
     };
+    // The maintenance that holds its lock gives up after 5 s: what waited for it would take that long.
     tokio::time::timeout(Duration::from_secs(4), requests)
         .await
-        .expect("nobody waits for maintenance");
+        .expect("nothing waits for the maintenance");
     if looking.await.unwrap().is_err() {
         // On a busy machine the writer may have outlasted its patience.
         PARTITIONS.look_after(&pool).await.unwrap();

@@ -1,4 +1,4 @@
-//! Reads go to a standby that streams from the primary, while it is close enough and answers.
+//! Reads from a standby, while it is close enough to the primary and answers.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
@@ -11,8 +11,8 @@ use deadpool_postgres::Pool;
 use embedded_postgres::{Binaries, EmbeddedPostgres, Options as Postgres, standard_folders};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use partner_api::db::pool::{self, PoolSettings};
-use partner_api::db::standby::{Standbys, Unfit};
+use partner_api_store::pool::{self, PoolSettings};
+use partner_api_store::standby::{Standbys, Unfit};
 use partner_api_tests::options::Options;
 use partner_api_tests::{ALPHA, Service, cluster};
 use tempfile::TempDir;
@@ -80,7 +80,7 @@ impl Standby {
             ..Options::default()
         };
         let service = Service::start_on_with(primary.config(), options).await;
-        service.within_five_seconds(async || standbys.is_fit()).await;
+        service.eventually(async || standbys.is_fit()).await;
         (service, standbys)
     }
 
@@ -150,9 +150,7 @@ async fn a_read_goes_to_a_standby_that_is_close_enough() {
     assert!(!shows_renamed(&service).await, "the primary was asked");
     assert!(standbys.is_fit());
     standby.resume().await;
-    service
-        .within_five_seconds(async || shows_renamed(&service).await)
-        .await;
+    service.eventually(async || shows_renamed(&service).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,14 +160,12 @@ async fn a_standby_that_is_behind_by_more_than_it_may_is_not_asked_until_it_has_
     let (service, standbys) = standby.serving(&primary, Duration::from_millis(500)).await;
     standby.pause().await;
     service.db.batch_execute(RENAME).await.unwrap();
-    service
-        .within_five_seconds(async || shows_renamed(&service).await)
-        .await;
+    service.eventually(async || shows_renamed(&service).await).await;
     assert!(!standbys.is_fit());
     assert!(!standby.is_renamed().await, "the standby was not behind");
     standby.resume().await;
     service
-        .within_five_seconds(async || standbys.is_fit() && shows_renamed(&service).await)
+        .eventually(async || standbys.is_fit() && shows_renamed(&service).await)
         .await;
 }
 
@@ -199,7 +195,7 @@ async fn a_read_whose_standby_hangs_is_answered_by_the_primary_in_time() {
         let _ = kill(process, Signal::SIGCONT);
     }
     assert!(answered && !is_fit, "{answered} {is_fit}");
-    service.within_five_seconds(async || standbys.is_fit()).await;
+    service.eventually(async || standbys.is_fit()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +209,7 @@ async fn a_read_that_its_standby_does_not_finish_is_answered_by_the_primary_in_t
     let other = cluster::connect(&primary.config()).await;
     let of_standby = cluster::connect(&standby.postgres.config()).await;
     service
-        .within_five_seconds(async || {
+        .eventually(async || {
             other
                 .batch_execute("UPDATE report_sweep SET due_at = due_at")
                 .await

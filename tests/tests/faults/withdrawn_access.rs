@@ -1,12 +1,12 @@
-//! What an operator takes away is gone on every replica within 5 seconds.
+//! Withdrawn access ends on every replica within 5 seconds.
 
 use chrono::{TimeDelta, Utc};
-use partner_api::secrets::MasterKey;
 use partner_api_signing::Secret;
+use partner_api_store::secrets::MasterKey;
 use partner_api_tests::fixture::{branches, organizations, partners};
 use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service, TestKey};
 
-use crate::measurements::state::package;
+use partner_api_tests::measurements::package;
 
 const HEALTH: &str = "/api/v1/partner/health";
 
@@ -69,7 +69,7 @@ async fn a_narrowed_grant_hides_reports_and_refuses_measurements() {
         .measure(&ALPHA, package("M-1", "34 ABC 123"))
         .await
         .assert_status(201);
-    // One branch of the MASKED organisation instead of all of them.
+    // One branch of the MASKED organization instead of all of them.
     let narrow = format!(
         "BEGIN;
          UPDATE grants SET all_branches = false WHERE partner_id = '{0}' AND organization_id = '{1}';

@@ -1,18 +1,17 @@
-//! The alert rules and the dashboard in `deploy/observability`, held against a running service.
+//! The alert rules and the dashboard of `deploy/observability`, compared with the metrics of a running service.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use partner_api_tests::{ALPHA, Options, Request, Service};
 use promql_parser::label::{MatchOp, Matcher};
 use promql_parser::parser::{self, Expr, LabelModifier, VectorSelector};
 use serde_json::Value;
 
-use super::page::{Page, Sample};
-use crate::measurements::state::package;
-use crate::tls::world::{Made, Place};
+use partner_api_tests::certificate::{Certificate, CertificateFiles};
+use partner_api_tests::measurements::package;
+use partner_api_tests::metrics::{Page, Sample};
 
 /// Labels that Prometheus gives to whatever it scrapes, and that it has of its own.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
@@ -127,12 +126,12 @@ async fn every_metric_and_label_of_the_alerts_and_the_dashboard_is_there_after_a
         .assert_status(201);
     service.send(Request::get("/nothing-here")).await.assert_status(404);
     service
-        .within_five_seconds(async || Page::of(&service).await.count("partner_api_partitions_ahead", &[]) > 0.0)
+        .eventually(async || Page::of(&service).await.count("partner_api_partitions_ahead", &[]) > 0.0)
         .await;
     let mut page = Page::of(&service).await;
-    let place = Place::with(&Made::new());
+    let files = CertificateFiles::with(&Certificate::generate());
     let with_tls = Options {
-        tls: Some(place.files.clone()),
+        tls: Some(files.paths.clone()),
         ..Options::default()
     };
     page.0.extend(Page::of(&service.replica_with(with_tls).await).await.0);
@@ -180,24 +179,6 @@ fn every_alert_waits_says_whom_it_wakes_what_is_wrong_and_what_to_do_and_has_bee
         assert!(
             fired.contains(&format!("alertname=\\\"{name}\\\"")),
             "{name} is in no unit test of the rules"
-        );
-    }
-}
-
-#[test]
-fn promtool_finds_no_fault_with_the_rules_their_unit_tests_and_the_configuration() {
-    for arguments in [
-        ["check", "config", "prometheus.yml"],
-        ["check", "rules", "alerts.yml"],
-        ["test", "rules", "alerts_test.yml"],
-    ] {
-        let output = Command::new("promtool").args(arguments).current_dir(folder()).output();
-        let output = output.unwrap_or_else(|error| panic!("promtool: {error}; script/setup --tests installs it"));
-        let said = [output.stdout, output.stderr].concat();
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            String::from_utf8_lossy(&said)
         );
     }
 }

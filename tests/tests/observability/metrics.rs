@@ -1,12 +1,12 @@
-//! What a scrape tells.
+//! The metrics of a running service.
 
 use partner_api::generated::errors::ErrorCode;
 use partner_api::generated::operations::OPERATIONS;
 use partner_api_tests::fixture::KEYS;
 use partner_api_tests::{ALPHA, DELTA, Request, Service};
 
-use super::page::Page;
-use crate::measurements::state::package;
+use partner_api_tests::measurements::package;
+use partner_api_tests::metrics::Page;
 
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
@@ -109,7 +109,7 @@ async fn what_only_the_database_knows_is_sampled_at_the_start_with_its_age() {
         .unwrap();
     let replica = service.replica().await;
     service
-        .within_five_seconds(async || Page::of(&replica).await.count("partner_api_replicas", &[]) > 0.0)
+        .eventually(async || Page::of(&replica).await.count("partner_api_replicas", &[]) > 0.0)
         .await;
     let page = Page::of(&replica).await;
     assert_eq!(page.value("partner_api_pending_measurements", &[]), before as f64 + 1.0);
@@ -156,7 +156,7 @@ async fn no_key_partner_path_or_other_word_of_a_caller_becomes_a_label() {
                 "code" => codes.contains(&value.as_str()) || value == "none",
                 "status" => value.parse().is_ok_and(|status: u16| (200..600).contains(&status)),
                 "class" => ["2xx", "3xx", "4xx", "5xx"].contains(&value.as_str()),
-                "le" | "why" => true,
+                "le" | "reason" => true,
                 _ => false,
             };
             assert!(known, "{label}={value} of {}", sample.name);

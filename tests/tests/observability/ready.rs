@@ -1,4 +1,4 @@
-//! Whether a replica lives, and whether it should get requests.
+//! Liveness and readiness.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use partner_api_tests::service::internal;
 use partner_api_tests::{ALPHA, Options, Request, Service, cluster};
 use serde_json::Value;
 
-use super::page::Page;
+use partner_api_tests::metrics::Page;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
@@ -139,7 +139,7 @@ async fn a_stop_is_told_as_soon_as_it_begins_and_while_requests_are_finished() {
         }
         assert!(!stopping.is_finished(), "{text}");
     };
-    assert!(told.contains("a stop has begun"), "{told}");
+    assert!(told.contains("shutting down"), "{told}");
     assert_eq!(internal(address, "/live").await.0, 200);
     holder.batch_execute("ROLLBACK").await.unwrap();
     under_way.await.unwrap().unwrap();

@@ -1,16 +1,16 @@
-//! Traces, as a collector gets them.
+//! Traces, as a collector receives them.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bounded_listener::{Limits, Listener, Running};
 use bytes::Bytes;
 use http::Response;
 use http_body_util::{BodyExt, Full};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind};
-use partner_api::listener::{Limits, Listener, Running};
 use partner_api::traces::Settings;
 use partner_api_tests::{ALPHA, Options, Request, Service};
 use prost::Message;
@@ -133,7 +133,7 @@ async fn a_requests_trace_has_its_id_its_stages_and_nothing_that_the_log_would_n
     assert!(
         names[3..]
             .iter()
-            .all(|name| name.starts_with("partner_api::db::inspections::"))
+            .all(|name| name.starts_with("partner_api_store::inspections::"))
             && names.len() > 3,
         "{names:?}"
     );

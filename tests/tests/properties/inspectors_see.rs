@@ -1,4 +1,4 @@
-//! Who inspects a vehicle sees its data as stored, whatever its organisation shows to partners; and nobody else's (INS-5).
+//! Who inspects a vehicle sees its data as stored, whatever its organization shows to partners; and nobody else's (INS-5).
 //!
 //! Every text of every answer of the inspectors' contract has a row here: a new one fails until somebody has said whether it is
 //! personal.
@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use partner_api_tests::Service;
-use partner_api_tests::desk::{AYSE, DERYA, Desk};
 use partner_api_tests::fixture::{Subject, inspections, organizations};
+use partner_api_tests::inspectors::{AYSE, DERYA, InspectorClient};
 use partner_api_tests::operations::INSPECTOR_OPERATIONS;
 use serde_json::Value;
 
@@ -97,19 +97,20 @@ async fn plant(service: &Service) {
     let value = |field: &str| PERSONAL.iter().find(|(known, _)| *known == field).unwrap().1;
     let sql = format!(
         "UPDATE inspections SET snapshot_vin = '{}', summary = '{}', recommendation = '{}' WHERE id = '{id}';
-         INSERT INTO inspection_forms (id, inspection_id, template_id)
-             SELECT gen_random_uuid(), '{id}', id FROM form_templates WHERE organization_id = '{organization}'
+         INSERT INTO inspection_forms (id, organization_id, inspection_id, template_id)
+             SELECT gen_random_uuid(), organization_id, '{id}', id FROM form_templates WHERE organization_id = '{organization}'
              ON CONFLICT DO NOTHING;
          UPDATE inspection_forms SET general_note = '{}' WHERE inspection_id = '{id}';
          DELETE FROM inspection_form_answers;
-         INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, note,
-             written_by, written_at)
-             SELECT f.id, p.id, 'GOOD', 'İyi', 'NONE', '{}', 'Ayşe', now()
+         INSERT INTO inspection_form_answers (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
+             note, by_device, written_by, written_at)
+             SELECT f.id, p.id, f.organization_id, 'GOOD', 'İyi', 'NONE', '{}', false, 'Ayşe', now()
              FROM inspection_forms f JOIN form_template_points p USING (template_id) WHERE f.inspection_id = '{id}';
          DELETE FROM photos WHERE inspection_id = '{id}';
-         INSERT INTO photos (id, inspection_id, position, kind, caption, object_key, mime_type, size_bytes)
-             VALUES (gen_random_uuid(), '{id}', 1, 'REGISTRATION', '{}', 'photos/1.jpg', 'image/jpeg', 1);
-         INSERT INTO inspection_transitions (inspection_id, number, organization_id, to_status, reason, by_inspector, by_name)
+         INSERT INTO photos (id, organization_id, inspection_id, position, kind, caption, object_key, mime_type, size_bytes)
+             VALUES (gen_random_uuid(), '{organization}', '{id}', 1, 'REGISTRATION', '{}', 'photos/1.jpg', 'image/jpeg', 1);
+         INSERT INTO inspection_transitions (inspection_id, number, organization_id, to_status, reason, inspector_id,
+             inspector_name)
              VALUES ('{id}', 1, '{organization}', 'DRAFT', '{}', '{by}', 'Ayşe')",
         value("/data/vehicle/vin"),
         value("/data/summary"),
@@ -126,11 +127,11 @@ async fn plant(service: &Service) {
 }
 
 /// All that an inspector can be told by reading.
-async fn read(service: &Service, desk: &Desk) -> Vec<Value> {
+async fn read(service: &Service, inspector: &InspectorClient) -> Vec<Value> {
     let mut told = Vec::new();
     for operation in INSPECTOR_OPERATIONS.iter() {
         if operation.method() == http::Method::GET && operation.answer_schema().is_some() {
-            let answer = service.send(desk.sends(operation.request(&Subject::MASKED))).await;
+            let answer = service.send(inspector.sends(operation.request(&Subject::MASKED))).await;
             told.push(answer.json());
         }
     }
@@ -163,7 +164,7 @@ fn every_text_that_inspectors_are_told_has_its_row_and_no_row_is_of_none() {
 async fn whoever_inspects_is_told_what_is_stored_under_every_mode_and_nobody_elsewhere_is() {
     let service = Service::start().await;
     plant(&service).await;
-    let (own, other) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    let (own, other) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
     for mode in ["NONE", "MASKED", "FULL"] {
         let set = format!("UPDATE organizations SET pii_mode = '{mode}'");
         service.db.batch_execute(&set).await.unwrap();

@@ -1,6 +1,6 @@
-//! Organisation mode × partner × operation × field: what each cell shows of personal data.
+//! Organization mode × partner × operation × field: what each cell shows of personal data.
 //!
-//! The tables of [`rows`] name every text of every answer about organisations and reports; one that they do not name fails.
+//! The tables of [`rows`] name every text of every answer about organizations and reports; one that they do not name fails.
 
 mod rows;
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lopdf::{Document, Object};
 use partner_api::publishing::{Turn, Worker};
-use partner_api::rules::scrub::{REMOVED, REMOVED_ON_PAPER};
+use partner_api_domain::scrub::{REMOVED, REMOVED_ON_PAPER};
 use partner_api_tests::fixture::{Subject, inspections};
 use partner_api_tests::operations::{OPERATIONS, Operation, operation};
 use partner_api_tests::{Answer, Service, TestKey};
@@ -52,7 +52,7 @@ fn operations_of(key: &TestKey) -> impl Iterator<Item = &'static Operation> {
     })
 }
 
-/// What a partner is told about an organisation and its report.
+/// What a partner is told about an organization and its report.
 async fn told(service: &Service, key: &TestKey, operation: &Operation, subject: &Subject) -> Answer {
     let request = operation.narrowed_request(subject).signed_by(key);
     service.send(request).await
@@ -74,9 +74,9 @@ async fn plant(service: &Service) {
          UPDATE inspection_forms SET general_note = '{general_note}' WHERE inspection_id IN ({reports});
          UPDATE form_template_points SET unit = 'kN';
          DELETE FROM inspection_form_answers;
-         INSERT INTO inspection_form_answers (inspection_form_id, point_id, status_code, status_label, severity, note,
-             written_by, written_at)
-             SELECT f.id, p.id, 'GOOD', 'İyi', 'NONE', '{note}', 'Ayşe Usta', now()
+         INSERT INTO inspection_form_answers (inspection_form_id, point_id, organization_id, status_code, status_label, severity,
+             note, by_device, written_by, written_at)
+             SELECT f.id, p.id, f.organization_id, 'GOOD', 'İyi', 'NONE', '{note}', false, 'Ayşe Usta', now()
              FROM inspection_forms f JOIN form_template_points p USING (template_id) WHERE f.inspection_id IN ({reports});
          DELETE FROM photos;",
         INSPECTOR[2],
@@ -89,9 +89,9 @@ async fn plant(service: &Service) {
             HIDDEN_CAPTION
         };
         sql += &format!(
-            "INSERT INTO photos (id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key,
+            "INSERT INTO photos (id, organization_id, inspection_id, position, kind, point_code, caption, object_key, thumb_object_key,
                  mime_type, size_bytes, show_in_report)
-             SELECT gen_random_uuid(), id, {position}, '{kind}', 'FRONT_HOOD', '{caption}', 'photos/{position}.jpg',
+             SELECT gen_random_uuid(), organization_id, id, {position}, '{kind}', 'FRONT_HOOD', '{caption}', 'photos/{position}.jpg',
                  'thumbs/{position}.jpg', 'image/jpeg', 1, {show} FROM inspections WHERE id IN ({reports});"
         );
     }

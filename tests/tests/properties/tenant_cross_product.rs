@@ -1,4 +1,4 @@
-//! Partners × organisations × branches × operations: what is not granted answers like what does not exist.
+//! Partners × organizations × branches × operations: what is not granted answers like what does not exist.
 //!
 //! What a partner may see is worked out here from the rows of the database, without the service's own notion of grants.
 
@@ -33,17 +33,17 @@ struct Inspection {
 }
 
 /// What there is, and what is granted.
-struct World {
+struct Rows {
     organizations: Vec<String>,
     branches: Vec<Branch>,
     inspections: Vec<Inspection>,
-    /// Partner, organisation, and whether all of its branches.
+    /// Partner, organization, and whether all of its branches.
     grants: Vec<(String, String, bool)>,
     /// Partner and branch.
     single: BTreeSet<(String, String)>,
 }
 
-impl World {
+impl Rows {
     async fn read(service: &Service) -> Self {
         let query = async |sql: &str| service.db.query(sql, &[]).await.unwrap();
         let branch = |row: &tokio_postgres::Row| Branch {
@@ -162,15 +162,15 @@ async fn service_after(changes: &str) -> Service {
 }
 
 async fn single_reports_are_open_as_granted(service: &Service) {
-    let world = World::read(service).await;
+    let rows = Rows::read(service).await;
     for key in &PARTNERS {
-        let open: BTreeSet<_> = world.open_inspections(key).iter().map(|report| &report.id).collect();
+        let open: BTreeSet<_> = rows.open_inspections(key).iter().map(|report| &report.id).collect();
         for part in readable_parts("inspections") {
             let path = |id: &str| format!("{ROOT}/inspections/{id}{part}");
             let never_existed = service.get(key, &path(UNKNOWN)).await;
             never_existed.assert_refused(404, "not_found");
             assert_alike(&service.get(key, &path("no-id")).await, &never_existed, key);
-            for report in &world.inspections {
+            for report in &rows.inspections {
                 let answer = service.get(key, &path(&report.id)).await;
                 let there =
                     open.contains(&report.id) && (part != "/pdf" || report.status == "published" && report.has_slug);
@@ -192,9 +192,9 @@ async fn single_reports_are_open_as_granted(service: &Service) {
 }
 
 async fn lists_of_reports_hold_what_is_granted(service: &Service) {
-    let world = World::read(service).await;
+    let rows = Rows::read(service).await;
     for key in &PARTNERS {
-        let open = world.open_inspections(key);
+        let open = rows.open_inspections(key);
         for status in STATUSES.map(Some).into_iter().chain([None]) {
             let base = format!(
                 "{ROOT}/inspections?limit=100{}",
@@ -202,9 +202,9 @@ async fn lists_of_reports_hold_what_is_granted(service: &Service) {
             );
             let never_existed = service.get(key, &format!("{base}&organization_id={UNKNOWN}")).await;
             assert_eq!(never_existed.assert_status(200).data("id"), [""; 0]);
-            let organizations = world.organizations.iter().map(Some).chain([None]);
+            let organizations = rows.organizations.iter().map(Some).chain([None]);
             for organization in organizations {
-                let branches = world.branches.iter().map(|branch| Some(&branch.id)).chain([None]);
+                let branches = rows.branches.iter().map(|branch| Some(&branch.id)).chain([None]);
                 for branch in branches {
                     let filter =
                         |name, value: Option<&String>| value.map_or_else(String::new, |id| format!("&{name}={id}"));
@@ -232,9 +232,9 @@ async fn lists_of_reports_hold_what_is_granted(service: &Service) {
 }
 
 async fn organizations_and_branches_are_those_granted(service: &Service) {
-    let world = World::read(service).await;
+    let rows = Rows::read(service).await;
     for key in &PARTNERS {
-        let open = world.open_branches(key);
+        let open = rows.open_branches(key);
         let listed = service.get(key, &format!("{ROOT}/organizations")).await.json();
         let listed: BTreeMap<String, Value> = listed["data"]
             .as_array()
@@ -242,7 +242,7 @@ async fn organizations_and_branches_are_those_granted(service: &Service) {
             .iter()
             .map(|item| (item["id"].as_str().unwrap().to_owned(), item["branch_count"].clone()))
             .collect();
-        let granted = world.organizations.iter().filter(|id| world.is_granted(key, id));
+        let granted = rows.organizations.iter().filter(|id| rows.is_granted(key, id));
         let count = |id: &str| open.iter().filter(|branch| branch.organization == id).count();
         let expected: BTreeMap<String, Value> = granted.map(|id| (id.clone(), json!(count(id)))).collect();
         assert_eq!(listed, expected, "{}", key.id);
@@ -252,9 +252,9 @@ async fn organizations_and_branches_are_those_granted(service: &Service) {
             let never_existed = service.get(key, &path(UNKNOWN)).await;
             never_existed.assert_refused(404, "not_found");
             assert_alike(&service.get(key, &path("no-id")).await, &never_existed, key);
-            for organization in &world.organizations {
+            for organization in &rows.organizations {
                 let answer = service.get(key, &path(organization)).await;
-                if !world.is_granted(key, organization) {
+                if !rows.is_granted(key, organization) {
                     assert_alike(&answer, &never_existed, key);
                     continue;
                 }
@@ -280,18 +280,18 @@ async fn organizations_and_branches_are_those_granted(service: &Service) {
 }
 
 async fn measurements_are_taken_where_granted(service: &Service) {
-    let world = World::read(service).await;
+    let rows = Rows::read(service).await;
     let package = |code: &str| {
         json!({ "branch_code": code, "plate": "34 ABC 123", "measurements": { "BRAKE_FRONT_LEFT": 2.85 } }).to_string()
     };
-    let codes: BTreeSet<_> = world.branches.iter().map(|branch| branch.code.as_str()).collect();
+    let codes: BTreeSet<_> = rows.branches.iter().map(|branch| branch.code.as_str()).collect();
     let mut taken = BTreeSet::new();
     for key in &PARTNERS {
         let never_existed = service.measure(key, package("NOWHERE-9")).await;
         never_existed.assert_refused(404, "not_found");
         for code in &codes {
             let answer = service.measure(key, package(code)).await;
-            let open = world.open_branches(key);
+            let open = rows.open_branches(key);
             let matching: Vec<_> = open
                 .iter()
                 .filter(|branch| branch.code == *code && branch.is_active)
@@ -329,8 +329,8 @@ async fn what_is_not_granted_answers_like_what_never_existed() {
     all_of_it("").await;
 }
 
-/// With grants of every other shape: some branches of two organisations, some of one and all of another, a single one,
-/// and an organisation without any of its branches.
+/// With grants of every other shape: some branches of two organizations, some of one and all of another, a single one,
+/// and an organization without any of its branches.
 #[tokio::test]
 async fn what_is_not_granted_answers_like_what_never_existed_under_other_grants() {
     let (alpha, beta, gamma, delta) = (partners::ALPHA, partners::BETA, partners::GAMMA, partners::DELTA);

@@ -1,9 +1,9 @@
-//! Days come and go.
+//! The request log's partitions: one for each day, created ahead and dropped after the retention period.
 
 use deadpool_postgres::Pool;
-use partner_api::db::partitions::Partitioned;
-use partner_api::db::pool::{PoolSettings, pool};
 use partner_api::request_log::partitions;
+use partner_api_store::partitions::Partitioned;
+use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::{ALPHA, Service, cluster};
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
@@ -27,7 +27,7 @@ async fn make(service: &Service, log: &Partitioned, day: i64) {
     let (name, from, to) = ((log.digits.0)(day), (log.begins)(day), (log.begins)(day + 1));
     let make = format!(
         "CREATE TABLE request_log_{name} PARTITION OF request_log FOR VALUES FROM ({from}) TO ({to});
-         INSERT INTO request_log (at, request_id, took_us, received_bytes, status, address, method, route)
+         INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route)
          VALUES ({from} + interval '12 hours', gen_random_uuid(), 1, 0, 200, '192.0.2.1', 'GET', '/*')"
     );
     service.db.batch_execute(&make).await.unwrap();
@@ -94,12 +94,11 @@ async fn a_service_drops_what_is_too_old_when_it_starts() {
     log.prepare(&maintenance(&service)).await.unwrap();
     let old = today(&service).await - 91;
     make(&service, &log, old).await;
-    let told_then =
-        "INSERT INTO request_log_drops (at, dropped, why) VALUES (now() - interval '92 days', 1, 'queue_full')";
+    let told_then = "INSERT INTO request_log_drops (reported_at, dropped_count, reason) VALUES (now() - interval '92 days', 1, 'queue_full')";
     service.db.batch_execute(told_then).await.unwrap();
     let _replica = service.replica().await;
     service
-        .within_five_seconds(async || {
+        .eventually(async || {
             !days(&service, &log).await.contains(&old) && service.count("request_log_drops").await == 0
         })
         .await;

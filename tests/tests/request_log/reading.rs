@@ -1,13 +1,13 @@
-//! Finding requests: by key, by partner, by outcome, by time, and as they come.
+//! Reading the request log: by key, partner, outcome and time, and following it.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use partner_api::db::statement::STATEMENTS;
 use partner_api::request_log::{Cursor, Entry, Filter, follow};
+use partner_api_store::statement::STATEMENTS;
 use partner_api_tests::fixture::{ALPHA_ROTATED, BETA, partners};
 use partner_api_tests::{ALPHA, Request, Service};
 use uuid::Uuid;
 
-use super::log::{Log, id};
+use partner_api_tests::request_log::{Log, id};
 
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
@@ -155,7 +155,7 @@ async fn each_filter_lets_its_requests_through_the_newest_first() {
 async fn written(service: &Service, seconds_ago: f64, key_id: &str) -> Uuid {
     let request_id = Uuid::now_v7();
     let insert =
-        "INSERT INTO request_log (at, request_id, took_us, received_bytes, status, address, method, route, key_id)
+        "INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
                   VALUES (now() - $1::float8 * interval '1 second', $2, 1, 0, 200, '192.0.2.1', 'GET', '/*', $3)";
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&seconds_ago, &request_id, &key_id];
     service.db.execute(insert, &values).await.unwrap();
@@ -188,7 +188,7 @@ async fn following_misses_nothing_that_a_replica_writes_late_and_repeats_nothing
     assert_eq!(ids(&page), [first]);
     assert_eq!(ids(&next(&one, Cursor::after(&page[0])).await), [second]);
     // Of the same moment as one that was seen.
-    let twin = "INSERT INTO request_log SELECT l.at, $2, l.partner_id, 1, 0, 0, 200, l.address, 'GET', '/*', NULL, NULL, NULL, \
+    let twin = "INSERT INTO request_log SELECT l.arrived_at, $2, l.partner_id, 1, 0, 0, 200, l.address, 'GET', '/*', NULL, NULL, NULL, \
                 l.key_id FROM request_log l WHERE request_id = $1";
     service.db.execute(twin, &[&second, &Uuid::max()]).await.unwrap();
     let after = Cursor::after(seen.last().unwrap());
@@ -213,7 +213,7 @@ async fn a_key_that_was_never_seen_costs_no_walk_through_the_log() {
     let answer = service.get(&ALPHA, "/api/v1/partner/health").await;
     Log::of(&service).entry(&answer).await;
     let rows =
-        "INSERT INTO request_log (at, request_id, took_us, received_bytes, status, address, method, route, key_id)
+        "INSERT INTO request_log (arrived_at, request_id, duration_us, received_bytes, status, address, method, route, key_id)
                 SELECT now(), gen_random_uuid(), 1, 0, 200, '127.0.0.1', 'GET', '/', 'key' || n % 5
                 FROM generate_series(1, 20000) n";
     service.db.batch_execute(rows).await.unwrap();
@@ -241,7 +241,7 @@ async fn a_key_that_was_never_seen_costs_no_walk_through_the_log() {
             .collect();
         let plan = plan.join("\\n");
         assert!(
-            plan.contains("Index Scan Backward using") && plan.contains("_key_id_at_idx"),
+            plan.contains("Index Scan Backward using") && plan.contains("_key_id_arrived_at_idx"),
             "{plan}"
         );
         service.db.batch_execute("DEALLOCATE asked").await.unwrap();

@@ -1,18 +1,18 @@
-//! Each reason that there is for a refusal is brought about by some test, and what the service itself fails at.
+//! Every reason for a rejection or failure is produced by a test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use futures::future::join_all;
-use partner_api::db::connection::Connection;
 use partner_api::request_log::Reason;
+use partner_api_store::connection::Connection;
 use partner_api_tests::fixture::inspections;
 
 use partner_api_tests::{ALPHA, Request, Service, cluster};
 
-use super::log::Log;
-use crate::measurements::state::package;
+use partner_api_tests::measurements::package;
+use partner_api_tests::request_log::Log;
 
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 
@@ -20,7 +20,7 @@ const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
 const NOT_BROUGHT_ABOUT: &[(Reason, &str)] = &[
     (
         Reason::AllBodies,
-        "64 MB of nine addresses would have to be under way at once; front_door/budget.rs counts them",
+        "64 MB of nine addresses would have to be under way at once; gateway/body_budget.rs counts them",
     ),
     (
         Reason::RecorderCrowded,
@@ -40,7 +40,7 @@ const NOT_BROUGHT_ABOUT: &[(Reason, &str)] = &[
     ),
     (
         Reason::Panicked,
-        "no request is known that a handler panics at; front_door/answer.rs tries one that does",
+        "no request is known that a handler panics at; crates/gateway/src/response.rs tests one that does",
     ),
     (
         Reason::AnswerUnbuildable,

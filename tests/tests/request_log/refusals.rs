@@ -1,4 +1,4 @@
-//! Every refusal leaves an entry, and the entry says why.
+//! Every rejection leaves an entry with its reason.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use partner_api_tests::fixture::{
 use partner_api_tests::{ALPHA, MEHMET, Options, Request, Service, TestKey, cluster};
 use tokio::io::AsyncWriteExt;
 
-use super::log::Log;
+use partner_api_tests::request_log::Log;
 
 const HEALTH: &str = "/api/v1/partner/health";
 const ORGANIZATIONS: &str = "/api/v1/partner/organizations";
@@ -201,7 +201,7 @@ async fn what_is_wrong_with_a_time_a_signature_or_a_nonce() {
 async fn what_the_query_of_an_inspector_is_refused_for() {
     let service = Service::start().await;
     let log = Log::of(&service);
-    let desk = service.desk(&MEHMET).await;
+    let inspector = service.inspector(&MEHMET).await;
     for (target, reason) in [
         ("/inspector/v1/reports?stauts=DRAFT", Reason::ParameterUnknown),
         (
@@ -213,7 +213,7 @@ async fn what_the_query_of_an_inspector_is_refused_for() {
         ("/inspector/v1/reports?status=PUBLISHED", Reason::ArgumentRefused),
         ("/inspector/v1/session?verbose=1", Reason::ParameterUnknown),
     ] {
-        let answer = desk.get(&service, target).await;
+        let answer = inspector.get(&service, target).await;
         answer.assert_refused(400, "invalid_request");
         log.assert_reason(&answer, reason).await;
     }

@@ -1,10 +1,10 @@
-//! What an entry holds, and what it never does.
+//! What an entry contains, and what it never contains.
 
 use partner_api::request_log::Entry;
 use partner_api_tests::fixture::{KEYS, inspections, partners};
 use partner_api_tests::{ALPHA, Request, Service};
 
-use super::log::{Log, id};
+use partner_api_tests::request_log::{Log, id};
 
 /// SVC-5
 #[tokio::test]

@@ -1,8 +1,12 @@
-mod refused;
+mod rejected;
+mod sample;
 
 use clap::{Args, FromArgMatches};
 
+use partner_api_signing::Environment;
+
 use super::*;
+use crate::logging::LogFormat;
 
 fn flags(arguments: &[&str]) -> Layer {
     let serve = ServeArgs::augment_args(clap::Command::new("serve")).no_binary_name(true);
@@ -42,19 +46,25 @@ fn error(flags: Layer, environment: Layer, file: Layer) -> String {
 #[test]
 fn defaults_are_as_documented() {
     let config = Config::resolve(none(), none(), none()).unwrap();
-    assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(serde_json::to_value(config.internal_listen).unwrap(), "127.0.0.1:9464");
-    assert_eq!((&config.public_url, &config.tls), (&None, &None));
-    assert_eq!(config.public_report_url, None);
-    assert_eq!(config.environment, Environment::Test);
-    assert_eq!(config.key_prefix, "vip");
+    assert_eq!(config.options.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(
+        serde_json::to_value(config.options.internal_listen).unwrap(),
+        "127.0.0.1:9464"
+    );
+    assert_eq!((&config.options.public_url, &config.tls), (&None, &None));
+    assert_eq!(config.options.public_report_url, None);
+    assert_eq!(config.options.environment, Environment::Test);
+    assert_eq!(config.options.key_prefix, "vip");
     assert_eq!(config.database, Database::Embedded { postgres_bin: None });
-    assert_eq!(config.data_dir, Path::new("data"));
-    assert_eq!((config.pool_size, config.pool_wait), (16, Span::millis(250)));
-    assert_eq!(config.statement_timeout, Span::secs(5));
-    assert_eq!(config.ip_limit, 1200);
-    assert!(config.trusted_proxies.is_empty());
-    assert_eq!(config.body_timeout, Span::secs(30));
+    assert_eq!(config.options.data_dir, Path::new("data"));
+    assert_eq!(
+        (config.options.pool_size, config.options.pool_wait),
+        (16, Span::millis(250))
+    );
+    assert_eq!(config.options.statement_timeout, Span::secs(5));
+    assert_eq!(config.options.ip_limit, 1200);
+    assert_eq!(config.options.trusted_proxies, None);
+    assert_eq!(config.options.body_timeout, Span::secs(30));
     assert!(matches!(&config.storage, StorageChoice::Folder(folder) if folder == Path::new("data/files")));
     assert_eq!(config.master_key, None);
     assert!(
@@ -65,10 +75,13 @@ fn defaults_are_as_documented() {
             .contains("openssl rand -hex 32")
     );
     assert_eq!(
-        (config.log_level.as_str(), config.log_format),
+        (config.options.log_level.as_str(), config.options.log_format),
         ("info", LogFormat::Auto)
     );
-    assert_eq!((config.request_log, config.request_log_days), (Switch::On, 90));
+    assert_eq!(
+        (config.options.request_log, config.options.request_log_days),
+        (Switch::On, 90)
+    );
     assert_eq!(config.traces, None);
 }
 
@@ -85,9 +98,9 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
         ])
     };
     let config = Config::resolve(flags(&["--pool-size", "3"]), in_environment(), in_file()).unwrap();
-    assert_eq!((config.pool_size, config.ip_limit), (3, 2));
+    assert_eq!((config.options.pool_size, config.options.ip_limit), (3, 2));
     assert_eq!(
-        (config.key_prefix.as_str(), config.body_timeout),
+        (config.options.key_prefix.as_str(), config.options.body_timeout),
         ("file", Span::secs(2))
     );
 }
@@ -148,7 +161,7 @@ fn every_option_is_understood_in_all_three_layers() {
     };
     let variables: Vec<(String, String)> = table
         .iter()
-        .map(|(key, value)| (layer::variable_name(key), as_text(value)))
+        .map(|(key, value)| (sources::variable_name(key), as_text(value)))
         .collect();
     let variables: Vec<(&str, &str)> = variables
         .iter()
@@ -174,7 +187,7 @@ fn every_option_is_understood_in_all_three_layers() {
     };
     let from_flags = Config::resolve(flags(&given), none(), rest()).unwrap();
     assert_eq!(format!("{from_file:?}"), format!("{from_flags:?}"));
-    assert_eq!(from_file.public_url.as_deref(), Some("https://api.example.org"));
+    assert_eq!(from_file.options.public_url.as_deref(), Some("https://api.example.org"));
     let known = Layer::augment_args(clap::Command::new("x")).get_arguments().count();
     // All flags but storage_dir, which excludes the bucket; and the one secret that is no flag.
     assert_eq!(table.len(), known - 1 + 1);
@@ -190,7 +203,7 @@ fn nothing_printed_shows_a_secret() {
     let with_key = environment(&[("PARTNER_API_MASTER_KEY", &key)]);
     let config = Config::resolve(none(), with_key, layer).unwrap();
     assert!(config.master_key().is_ok());
-    for shown in [format!("{config:?}"), serde_json::to_string(&config).unwrap()] {
+    for shown in [format!("{config:?}"), serde_json::to_string(&config.options).unwrap()] {
         for secret in ["hunter2", "hush", &key] {
             assert!(!shown.contains(secret), "{shown}");
         }
@@ -249,12 +262,12 @@ fn standbys_are_those_of_a_database_elsewhere_and_have_a_bound() {
 }
 
 #[test]
-fn the_help_tells_each_options_variable_and_default() {
+fn help_shows_each_options_variable_and_default() {
     for argument in Layer::augment_args(clap::Command::new("x")).get_arguments() {
         let help = argument.get_help().unwrap().to_string();
-        let variable = format!("[env: {}]", layer::variable_name(argument.get_id().as_str()));
+        let variable = format!(" [env: {}]", sources::variable_name(argument.get_id().as_str()));
         assert!(help.contains(&variable), "{}: {help}", argument.get_id());
-        assert!(help.contains("[default: "), "{}: {help}", argument.get_id());
+        assert!(help.contains(" [default: "), "{}: {help}", argument.get_id());
     }
 }
 
@@ -267,7 +280,7 @@ fn the_address_of_public_reports_is_checked_at_the_start_and_can_be_taken_away()
         ("off", None),
     ] {
         let config = Config::resolve(none(), none(), of(text).unwrap()).unwrap();
-        assert_eq!(config.public_report_url.unwrap().address(), address);
+        assert_eq!(config.options.public_report_url.unwrap().address(), address);
     }
     for wrong in ["https://reports.example/", "reports.example/{slug}", ""] {
         let told = of(wrong).unwrap_err();

@@ -4,7 +4,7 @@ use chrono::SubsecRound;
 
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::GetHealthResponse;
 use crate::generated::types::{Environment, Health};
 

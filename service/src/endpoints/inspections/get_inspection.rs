@@ -1,15 +1,16 @@
 //! `GET /api/v1/partner/inspections/{id}`: one report (REP-1, REP-12).
 
+use partner_api_domain::id;
+use partner_api_store::inspections::{self, Detail};
+
 use super::{not_found, tag, vehicle};
 use crate::context::Context;
-use crate::db::inspections::{self, Detail};
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::GetInspectionResponse;
 use crate::generated::types::{
     BranchRef, GetInspectionHeaders, GetInspectionPath, Inspection, Links, OrganizationRef, Package, Pricing, Snapshot,
 };
-use crate::rules::id;
 
 /// Answers one report, its personal data as the organisation's `pii_mode` allows; nothing but that it is the same if the
 /// caller has it.
@@ -95,12 +96,12 @@ fn inspection(detail: Detail, public_url: &str) -> Inspection {
 
 #[cfg(test)]
 mod tests {
+    use partner_api_domain::privacy::PiiMode;
+    use partner_api_store::inspections::{Status, Vehicle};
     use rust_decimal::Decimal;
     use uuid::Uuid;
 
     use super::*;
-    use crate::db::inspections::{Status, Vehicle};
-    use crate::rules::privacy::PiiMode;
 
     fn detail(pii_mode: PiiMode) -> Detail {
         Detail {

@@ -1,14 +1,15 @@
 //! `GET /api/v1/partner/inspections/{id}/forms`: a report's forms, templates merged with answers (REP-6).
 
+use partner_api_domain::id;
+use partner_api_domain::privacy::PiiMode;
+use partner_api_store::forms;
+
 use super::{not_found, tag};
 use crate::context::Context;
-use crate::db::forms;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::GetInspectionFormsResponse;
 use crate::generated::types::{Form, FormPoint, GetInspectionFormsHeaders, GetInspectionFormsPath, InspectionForms};
-use crate::rules::id;
-use crate::rules::privacy::PiiMode;
 
 /// The status of a point without an answer, and its label.
 const NOT_CHECKED: (&str, &str) = ("NOT_CHECKED", "Kontrol edilmedi");

@@ -3,21 +3,21 @@
 
 use std::time::Duration;
 
+use partner_api_domain::etag::ETag;
+use partner_api_domain::id;
+use partner_api_store::connection::Connection;
+use partner_api_store::inspections::{self, OfPdf, Pdf};
+use partner_api_store::renderings;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{not_found, storage_failed};
 use crate::context::Context;
-use crate::db::connection::Connection;
-use crate::db::inspections::{self, OfPdf, Pdf};
-use crate::db::renderings;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::errors::ErrorCode;
 use crate::generated::responses::GetInspectionPdfResponse;
 use crate::generated::types::{GetInspectionPdfHeaders, GetInspectionPdfPath};
 use crate::request_log::Reason;
-use crate::rules::etag::ETag;
-use crate::rules::id;
 use crate::storage::StorageError;
 
 /// After how long a partner asks again for what is being rendered: a renderer looks for work every second.

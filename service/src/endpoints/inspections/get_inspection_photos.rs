@@ -1,14 +1,15 @@
 //! `GET /api/v1/partner/inspections/{id}/photos`: a report's photos, behind presigned links (REP-7).
 
+use partner_api_domain::id;
+use partner_api_domain::privacy::PiiMode;
+use partner_api_store::photos;
+
 use super::{not_found, storage_failed};
 use crate::context::Context;
-use crate::db::photos;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::GetInspectionPhotosResponse;
 use crate::generated::types::{GetInspectionPhotosPath, InspectionPhotos, Photo};
-use crate::rules::id;
-use crate::rules::privacy::PiiMode;
 use crate::storage::{LINK_LIFETIME, PresignedUrl};
 
 /// Answers the photos that partners see, in the report's order; none is an empty array.

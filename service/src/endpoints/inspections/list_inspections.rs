@@ -5,17 +5,17 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use codegen_runtime::{Fault, Faults};
+use partner_api_domain::cursor::{CursorSealer, FilterDigest};
+use partner_api_domain::grants::Grants;
+use partner_api_domain::id;
+use partner_api_store::inspections::{self, ListFilter, ListItem, ListPage};
 
 use super::vehicle;
 use crate::context::Context;
-use crate::db::inspections::{self, ListFilter, ListItem, ListPage};
-use crate::directory::Grants;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::ListInspectionsResponse;
 use crate::generated::types::{InspectionList, InspectionListItem, ListInspectionsQuery, Page};
-use crate::rules::cursor::{CursorSealer, FilterDigest};
-use crate::rules::id;
 
 /// Lists a page of reports. Filters that name what is not open to the partner give an empty list.
 ///
@@ -37,7 +37,7 @@ pub async fn handle(
     ])?;
     let partner = caller.key().partner.id;
     let digest = digest(&query);
-    let cursors = CursorSealer::new(&context.cursor_key);
+    let cursors = CursorSealer::new(context.cursor_key.signing(), context.cursor_key.other());
     let after = match &query.cursor {
         None => None,
         Some(cursor) => Some(cursors.open(partner, digest, cursor).map_err(|_| {

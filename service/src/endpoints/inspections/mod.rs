@@ -6,14 +6,14 @@ pub mod get_inspection_pdf;
 pub mod get_inspection_photos;
 pub mod list_inspections;
 
+use partner_api_domain::etag::ETag;
+use partner_api_domain::privacy::PiiMode;
+use partner_api_store::inspections::{self, Status};
 use serde::Serialize;
 
-use crate::db::inspections::{self, Status};
 use crate::error::ApiError;
 use crate::generated::types::{self, InspectionStatus};
 use crate::request_log::Reason;
-use crate::rules::etag::ETag;
-use crate::rules::privacy::PiiMode;
 use crate::storage::StorageError;
 
 /// The one answer for a report that does not exist, is not granted, or is in a status that partners do not see.
@@ -30,7 +30,7 @@ fn storage_failed(error: &StorageError) -> ApiError {
         }
         _ => {
             tracing::error!(%error, "a stored object cannot be used");
-            ApiError::internal().because(Reason::StorageFailed)
+            ApiError::internal().with_reason(Reason::StorageFailed)
         }
     }
 }

@@ -3,22 +3,22 @@
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use codegen_runtime::{Fault, Faults};
+use partner_api_domain::branch_code;
+use partner_api_domain::plate::Plate;
 use partner_api_signing::TIMESTAMP_TOLERANCE_SECONDS;
+use partner_api_store::measurements::{self, Package, Point, Replay, Skipped};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::db::measurements::{self, Package, Point, Replay, Skipped};
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::SubmitMeasurementResponse;
 use crate::generated::types::{
     Measurement, MeasurementRequest, MeasurementResponse, MeasurementStatus, SkipReason, SkippedPoint,
 };
 use crate::recorder::{Outcome, RecordError};
 use crate::request_log::Reason;
-use crate::rules::branch_code;
-use crate::rules::plate::Plate;
 
 /// How far a device's clock may be ahead of the service's: the tolerance of signed requests.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(TIMESTAMP_TOLERANCE_SECONDS.cast_signed());
@@ -78,8 +78,12 @@ pub fn faults(document: &Value) -> Vec<Fault> {
 
 /// The plate that a text is.
 fn plate(text: &str) -> Result<Plate, Fault> {
-    Plate::parse(text)
-        .map_err(|problem| Fault::of_member("plate", format!("{problem}; {}", crate::rules::plate::read_as(text))))
+    Plate::parse(text).map_err(|problem| {
+        Fault::of_member(
+            "plate",
+            format!("{problem}; {}", partner_api_domain::plate::read_as(text)),
+        )
+    })
 }
 
 /// What is not certain is answered 503: the partner learns it by sending the same external_id again.
@@ -94,7 +98,7 @@ fn unrecorded(error: RecordError) -> ApiError {
         return ApiError::unavailable(reason);
     }
     tracing::error!(%error, "recording a measurement failed");
-    ApiError::internal().because(reason)
+    ApiError::internal().with_reason(reason)
 }
 
 /// Refuses a time that lies further ahead than clocks may differ.
@@ -119,7 +123,7 @@ fn unknown_branch(code: &str) -> ApiError {
     };
     let message =
         format!("no active branch with this code is open to you; see the branches endpoint for the codes{spaces}");
-    ApiError::not_found("").about(Fault::of_member("branch_code", message))
+    ApiError::not_found("").with_faults(Fault::of_member("branch_code", message))
 }
 
 fn answer(outcome: Outcome, plate: Plate, branch_code: &str) -> Result<SubmitMeasurementResponse, ApiError> {

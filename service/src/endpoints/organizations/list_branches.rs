@@ -1,13 +1,14 @@
 //! `GET /api/v1/partner/organizations/{orgId}/branches`: the branches of an organisation open to the partner
 //! (REP-10).
 
+use partner_api_domain::id;
+use partner_api_store::branches;
+
 use crate::context::Context;
-use crate::db::branches;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::ListBranchesResponse;
 use crate::generated::types::{Branch, BranchList, ListBranchesPath, ListBranchesQuery};
-use crate::rules::id;
 
 /// Lists the active or the inactive branches of an organisation, by code: all of them, or those of a restricted grant.
 ///

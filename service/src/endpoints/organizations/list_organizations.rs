@@ -1,9 +1,10 @@
 //! `GET /api/v1/partner/organizations`: the organisations open to the partner (REP-2, REP-10).
 
+use partner_api_store::organizations;
+
 use crate::context::Context;
-use crate::db::organizations;
 use crate::error::ApiError;
-use crate::front_door::Caller;
+use crate::gateway::Caller;
 use crate::generated::responses::ListOrganizationsResponse;
 use crate::generated::types::{Organization, OrganizationList};
 

@@ -1,5 +1,5 @@
 use futures::TryStreamExt;
-use partner_api::rules::pdf_key;
+use partner_api_domain::pdf_key;
 use partner_api_tests::fixture::inspections;
 use partner_api_tests::{ALPHA, BETA, Service};
 

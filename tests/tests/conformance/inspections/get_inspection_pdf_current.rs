@@ -7,9 +7,9 @@ use hayro::hayro_syntax::Pdf;
 use hayro::vello_cpu::color::palette::css::WHITE;
 use hayro::{RenderCache, RenderSettings};
 use lopdf::Document;
-use partner_api::db::connection::Connection;
-use partner_api::db::report_settings;
 use partner_api::publishing::{Turn, Worker};
+use partner_api_store::connection::Connection;
+use partner_api_store::report_settings;
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::fixture::{branches, organizations};
 use partner_api_tests::options::Options;
@@ -343,6 +343,9 @@ async fn a_pdf_says_who_inspected_where_and_which_device_measured_against_which_
                  '2026-05-12T08:32:00Z', '{{BRAKE_FRONT_LEFT}}', '{{2.85}}', '{{applied}}'
              FROM inspections i, (SELECT key_id, partner_id FROM api_keys LIMIT 1) k WHERE i.id = '{PUBLISHED}'"
         ),
+        "UPDATE inspection_form_answers SET measurement_id = '01974d21-0000-7f00-8000-000000000001', written_by = NULL
+             WHERE by_device"
+            .to_owned(),
         format!("UPDATE inspections SET inspector_name = 'Şule Taş' WHERE id = '{PUBLISHED}'"),
         format!(
             "UPDATE branches SET address = 'Mithatpaşa Cad. No: 8', telephone = '0232 555 01 09' WHERE id = '{}'",

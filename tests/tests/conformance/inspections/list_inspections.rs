@@ -1,6 +1,5 @@
 use std::num::NonZeroU32;
 
-use futures::TryStreamExt;
 use partner_api_client::types::InspectionStatus;
 use partner_api_tests::fixture::{branches, inspections, organizations};
 use partner_api_tests::{ALPHA, Answer, BETA, GAMMA, Service};
@@ -138,31 +137,6 @@ async fn a_filter_that_names_what_is_not_granted_gives_an_empty_list() {
     }
 }
 
-/// REP-11
-#[tokio::test]
-async fn every_report_comes_once_however_small_the_pages() {
-    let service = Service::start().await;
-    let client = service.client(&ALPHA);
-    let whole: Vec<_> = client
-        .list_inspections()
-        .send()
-        .await
-        .unwrap()
-        .data
-        .iter()
-        .map(|report| report.id)
-        .collect();
-    for limit in 1..=8 {
-        let list = client.list_inspections().limit(NonZeroU32::new(limit).unwrap());
-        let paged: Vec<_> = partner_api_client::inspections(list)
-            .map_ok(|report| report.id)
-            .try_collect()
-            .await
-            .unwrap();
-        assert_eq!(paged, whole, "pages of {limit}");
-    }
-}
-
 /// REP-11, REQ-15
 #[tokio::test]
 async fn a_first_page_names_the_next_one() {
@@ -179,30 +153,12 @@ async fn a_first_page_names_the_next_one() {
 
 /// REP-4
 #[tokio::test]
-async fn a_report_that_comes_meanwhile_moves_no_page() {
-    let service = Service::start().await;
-    let first = list(&service, "limit=2").await;
-    assert_eq!(
-        first.data("id"),
-        [inspections::FULL_PUBLISHED, inspections::OTHER_BRANCH]
-    );
-    service
-        .db
-        .execute(
-            "UPDATE inspections SET status = 'PUBLISHED', published_at = now() WHERE status = 'DRAFT'",
-            &[],
-        )
-        .await
-        .unwrap();
-    let cursor = first.json()["page"]["next_cursor"].as_str().unwrap().to_owned();
-    let second = list(&service, &format!("limit=2&cursor={cursor}")).await;
-    assert_eq!(second.data("id"), [inspections::WITHOUT_SLUG, inspections::PUBLISHED]);
-}
-
-/// REP-4
-#[tokio::test]
 async fn a_cursor_belongs_to_its_partner_and_filters() {
     let service = Service::start().await;
+    let altered = list(&service, "cursor=AZdNGwqAfES0r2eVq0xk3Q").await;
+    altered
+        .assert_refused(400, "invalid_request")
+        .snapshot("an_altered_cursor_is_refused");
     let cursor = list(&service, "limit=1").await.json()["page"]["next_cursor"]
         .as_str()
         .unwrap()
@@ -237,15 +193,6 @@ async fn a_cursor_belongs_to_its_partner_and_filters() {
     }
     let answer = service.get(&BETA, &format!("{LIST}?cursor={cursor}")).await;
     answer.assert_refused(400, "invalid_request");
-}
-
-#[tokio::test]
-async fn an_altered_cursor_is_refused() {
-    let service = Service::start().await;
-    let answer = list(&service, "cursor=AZdNGwqAfES0r2eVq0xk3Q").await;
-    answer
-        .assert_refused(400, "invalid_request")
-        .snapshot("an_altered_cursor_is_refused");
 }
 
 /// ERR-8, REP-11

@@ -24,7 +24,7 @@ fn target(report: &str, measurement: &str) -> String {
 async fn one_click_writes_the_values_with_their_statuses_and_the_ratio() {
     let service = Service::start().await;
     let measurement = waiting(&service, "35OLD209", "m-1").await;
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     let id = |text: &str| text.parse::<uuid::Uuid>().unwrap();
     let call = client
         .apply_measurement()
@@ -61,7 +61,7 @@ async fn one_click_writes_the_values_with_their_statuses_and_the_ratio() {
 async fn of_many_who_settle_one_measurement_one_wins() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    let (ayse, mehmet) = (service.desk(&AYSE).await, service.desk(&MEHMET).await);
+    let (ayse, mehmet) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
     for round in 0..5 {
         let measurement = waiting(&service, "35OLD209", &format!("race-{round}")).await;
         let apply = target(inspections::OLD_DRAFT, &measurement);
@@ -94,7 +94,7 @@ async fn of_many_who_settle_one_measurement_one_wins() {
 #[tokio::test]
 async fn a_measurement_goes_into_no_report_but_one_of_its_plate_that_is_written_and_ones_own() {
     let service = Service::start().await;
-    let (ayse, derya) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    let (ayse, derya) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
     let measurement = waiting(&service, "35REV206", "m-2").await;
     let in_review = ayse
         .act(&service, "PUT", &target(inspections::IN_REVIEW, &measurement))
@@ -119,15 +119,16 @@ async fn a_measurement_goes_into_no_report_but_one_of_its_plate_that_is_written_
 #[tokio::test]
 async fn a_measurement_older_than_the_reports_values_is_applied_without_them() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let (old, new) = (
         waiting(&service, "35OLD209", "old").await,
         waiting(&service, "35OLD209", "new").await,
     );
-    desk.act(&service, "PUT", &target(inspections::OLD_DRAFT, &new))
+    inspector
+        .act(&service, "PUT", &target(inspections::OLD_DRAFT, &new))
         .await
         .assert_status(200);
-    let report = desk.report(&service, inspections::OLD_DRAFT).await;
+    let report = inspector.report(&service, inspections::OLD_DRAFT).await;
     let reasons: Vec<&Value> = report["waiting"][0]["values"]
         .as_array()
         .unwrap()
@@ -135,7 +136,8 @@ async fn a_measurement_older_than_the_reports_values_is_applied_without_them() {
         .map(|value| &value["skipped_for"])
         .collect();
     assert_eq!(reasons, ["unknown_point", "superseded", "superseded", "superseded"]);
-    desk.act(&service, "PUT", &target(inspections::OLD_DRAFT, &old))
+    inspector
+        .act(&service, "PUT", &target(inspections::OLD_DRAFT, &old))
         .await
         .assert_status(200);
     let kept = service

@@ -12,7 +12,7 @@ async fn what_is_ignored_waits_no_more_and_keeps_its_bytes() {
     let service = Service::start().await;
     let sent = service.measure(&ALPHA, PACKAGE).await;
     let measurement: uuid::Uuid = sent.json()["data"]["measurement_id"].as_str().unwrap().parse().unwrap();
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     client
         .discard_measurement()
         .measurement_id(measurement)
@@ -29,8 +29,8 @@ async fn what_is_ignored_waits_no_more_and_keeps_its_bytes() {
         kept,
         json!([{ "status": "DISCARDED", "settled_by": AYSE.name, "raw": PACKAGE }])
     );
-    let desk = service.desk(&AYSE).await;
-    let again = desk
+    let inspector = service.inspector(&AYSE).await;
+    let again = inspector
         .act(&service, "DELETE", &format!("/inspector/v1/measurements/{measurement}"))
         .await;
     again
@@ -44,8 +44,8 @@ async fn nobody_ignores_a_measurement_of_another_branch() {
     let service = Service::start().await;
     let sent = service.measure(&ALPHA, PACKAGE).await;
     let measurement = sent.json()["data"]["measurement_id"].as_str().unwrap().to_owned();
-    let desk = service.desk(&DERYA).await;
-    let refused = desk
+    let inspector = service.inspector(&DERYA).await;
+    let refused = inspector
         .act(&service, "DELETE", &format!("/inspector/v1/measurements/{measurement}"))
         .await;
     refused

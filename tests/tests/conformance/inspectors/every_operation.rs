@@ -2,8 +2,8 @@
 //!
 //! The answers of all operations to one fault are one snapshot in `snapshots/every_operation/`.
 
-use partner_api_tests::desk::Desk;
 use partner_api_tests::fixture::{Subject, branches};
+use partner_api_tests::inspectors::InspectorClient;
 use partner_api_tests::operations::{INSPECTOR_OPERATIONS, Operation};
 use partner_api_tests::{AYSE, Answer, MEHMET, Options, Request, Service, snapshot};
 
@@ -11,7 +11,7 @@ use partner_api_tests::{AYSE, Answer, MEHMET, Options, Request, Service, snapsho
 fn request(operation: &Operation) -> Request {
     let request = operation.request(&Subject::MASKED);
     match operation.id {
-        // The document's example is of no branch of this world.
+        // The document's example is of no branch of the fixture data.
         "open_report" => request.body(format!(
             r#"{{"branch_id":"{}","plate":"35MSK201","package_name":"Full","base_price":"1.00","mileage_km":1}}"#,
             branches::IZMIR_01
@@ -84,8 +84,8 @@ async fn without_a_session_every_operation_is_refused_alike() {
 #[tokio::test]
 async fn every_write_of_another_site_is_refused_alike() {
     let service = Service::start().await;
-    let (desk, other) = (service.desk(&AYSE).await, service.desk(&MEHMET).await);
-    let without = |request: Request| request.header("cookie", &desk.cookie);
+    let (inspector, other) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
+    let without = |request: Request| request.header("cookie", &inspector.cookie);
     let answers_without = answers(&service, writes(), without).await;
     snapshot::of_all(
         "a_write_without_the_sessions_token_is_refused",
@@ -93,14 +93,14 @@ async fn every_write_of_another_site_is_refused_alike() {
         "forged_request",
         &answers_without,
     );
-    let stolen = Desk {
+    let stolen = InspectorClient {
         csrf_token: other.csrf_token.clone(),
-        ..desk.clone()
+        ..inspector.clone()
     };
     for answer in answers(&service, writes(), |request| stolen.sends(request)).await {
         answer.assert_refused(403, "forged_request");
     }
-    let elsewhere = |request| desk.sends(request).header("origin", "https://evil.example");
+    let elsewhere = |request| inspector.sends(request).header("origin", "https://evil.example");
     for answer in answers(&service, writes(), elsewhere).await {
         answer.assert_refused(403, "forged_request");
     }
@@ -134,9 +134,9 @@ async fn another_method_is_answered_alike() {
 #[tokio::test]
 async fn an_unknown_query_parameter_is_answered_alike() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let answers = answers(&service, of_sessions(), |request| {
-        desk.sends(request.with_query("verbose=1"))
+        inspector.sends(request.with_query("verbose=1"))
     })
     .await;
     snapshot::of_all(
@@ -154,12 +154,12 @@ async fn a_body_too_large_or_too_slow_is_answered_alike() {
         ..Options::default()
     })
     .await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let with_body = || {
         let json = |operation: &&Operation| operation.has_body() && operation.id != "add_photo";
         of_sessions().filter(json)
     };
-    let unfinished = |request: Request| desk.sends(request.body("{").stalled());
+    let unfinished = |request: Request| inspector.sends(request.body("{").stalled());
     let large = |request| unfinished(request).header("content-length", "1048577");
     let large = answers(&service, with_body(), large).await;
     snapshot::of_all(
@@ -181,9 +181,9 @@ async fn a_body_too_large_or_too_slow_is_answered_alike() {
 #[tokio::test]
 async fn without_a_database_every_operation_is_unavailable() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     service.cut_off_from_database().await;
-    let answers = answers(&service, all(), |request| desk.sends(request)).await;
+    let answers = answers(&service, all(), |request| inspector.sends(request)).await;
     snapshot::of_all(
         "without_a_database_inspectors_are_told_to_wait",
         503,
@@ -196,18 +196,18 @@ async fn without_a_database_every_operation_is_unavailable() {
 #[tokio::test]
 async fn a_fault_inside_is_answered_without_its_cause() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     // What signing in asks is not there, nor what any other operation does behind its session.
     let away = "ALTER TABLE sign_in_attempts RENAME TO gone_1; ALTER TABLE inspections RENAME TO gone_2;
                 ALTER TABLE measurements RENAME TO gone_3; ALTER TABLE vehicles RENAME TO gone_4";
     service.db.batch_execute(away).await.unwrap();
     let fails = |operation: &&Operation| !["get_session", "sign_out", "watch_reports"].contains(&operation.id);
-    let behind = answers(&service, all().filter(fails), |request| desk.sends(request)).await;
+    let behind = answers(&service, all().filter(fails), |request| inspector.sends(request)).await;
     // And of those that ask nothing more, the session itself.
     let away = "ALTER TABLE inspector_sessions RENAME TO gone_5";
     service.db.batch_execute(away).await.unwrap();
     let rest = answers(&service, all().filter(|operation| !fails(operation)), |request| {
-        desk.sends(request)
+        inspector.sends(request)
     })
     .await;
     snapshot::of_all(

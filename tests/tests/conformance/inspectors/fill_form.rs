@@ -21,7 +21,7 @@ fn point(answer: &Answer, code: &str) -> Value {
 #[tokio::test]
 async fn answers_are_written_and_what_they_replace_is_kept() {
     let service = Service::start().await;
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     for (status, note) in [("PAINTED", "Sol kenarda"), ("LOCAL_PAINT", "Bakıldı")] {
         let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": status, "note": note }] });
@@ -50,13 +50,13 @@ async fn answers_are_written_and_what_they_replace_is_kept() {
 #[tokio::test]
 async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power_its_ratio() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "TEST_LINE");
     let body = json!({ "general_note": "Elle girildi.", "answers": [
         { "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 2.10 },
         { "point_code": "DYNO_MEASURED_HP", "numeric_value": 153 },
     ] });
-    let answer = desk.write(&service, "PUT", &target, body).await;
+    let answer = inspector.write(&service, "PUT", &target, body).await;
     answer.assert_status(200);
     let status = |code: &str| point(&answer, code)["status_code"].clone();
     assert_eq!(
@@ -76,13 +76,13 @@ async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power
         { "point_code": "ABS", "status_code": "GOOD" },
         { "point_code": "HANDBRAKE_LEFT", "status_code": "GOOD" },
     ] });
-    let refused = desk.write(&service, "PUT", &target, body).await;
+    let refused = inspector.write(&service, "PUT", &target, body).await;
     refused
         .assert_refused(400, "invalid_request")
         .snapshot("everything_wrong_with_answers_is_said_at_once");
     assert_eq!(
         point(
-            &desk
+            &inspector
                 .get(&service, &format!("/inspector/v1/reports/{}", inspections::DRAFT))
                 .await,
             "BRAKE_FRONT_LEFT"
@@ -95,19 +95,19 @@ async fn a_number_on_the_test_line_gets_its_status_by_the_thresholds_and_a_power
 #[tokio::test]
 async fn what_a_device_wrote_may_be_corrected_and_the_device_writes_no_more_over_a_person() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let package =
         r#"{"branch_code":"IZMIR-01","plate":"35OPN205","device_serial":"BT-1","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
     service.measure(&ALPHA, package).await.assert_status(201);
-    let before = desk.report(&service, inspections::DRAFT).await;
+    let before = inspector.report(&service, inspections::DRAFT).await;
     let body = json!({ "answers": [{ "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 1.5 }] });
-    let answer = desk
+    let answer = inspector
         .write(&service, "PUT", &target(inspections::DRAFT, "TEST_LINE"), body)
         .await;
     assert_eq!(point(&answer, "BRAKE_FRONT_LEFT")["written_by"], AYSE.name);
     assert!(answer.json()["data"]["version"].as_i64() > before["version"].as_i64());
     let kept = service
-        .rows("SELECT numeric_value::text FROM inspection_form_answer_history WHERE written_by LIKE 'device:%'")
+        .rows("SELECT numeric_value::text FROM inspection_form_answer_history WHERE by_device")
         .await;
     assert_eq!(kept, json!([{ "numeric_value": "3" }]));
 }
@@ -116,7 +116,7 @@ async fn what_a_device_wrote_may_be_corrected_and_the_device_writes_no_more_over
 #[tokio::test]
 async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
     let service = Service::start().await;
-    let (ayse, derya) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    let (ayse, derya) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
     let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "ORIGINAL" }] });
     let no_form = ayse
         .write(&service, "PUT", &target(inspections::DRAFT, "ROOF"), body.clone())
@@ -146,7 +146,7 @@ async fn nothing_is_filled_in_where_there_is_no_form_no_report_or_no_writing() {
 #[tokio::test]
 async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let package = r#"{"branch_code":"IZMIR-01","plate":"35OPN205","device_serial":"BT-1","measurements":{"BRAKE_FRONT_LEFT":3.10}}"#;
     service.measure(&ALPHA, package).await.assert_status(201);
     let target = target(inspections::DRAFT, "TEST_LINE");
@@ -155,7 +155,7 @@ async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
         json!({ "point_code": "BRAKE_FRONT_LEFT", "numeric_value": 3.1 }),
         json!({ "point_code": "BRAKE_FRONT_LEFT", "status_code": "GOOD" }),
     ] {
-        let answer = desk
+        let answer = inspector
             .write(&service, "PUT", &target, json!({ "answers": [answer] }))
             .await;
         answer.assert_status(200);
@@ -168,7 +168,7 @@ async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
     }
     // There is nothing that a note could stand beside.
     let alone = json!({ "answers": [{ "point_code": "HANDBRAKE_LEFT", "note": "?" }] });
-    let refused = desk.write(&service, "PUT", &target, alone).await;
+    let refused = inspector.write(&service, "PUT", &target, alone).await;
     refused.assert_refused(400, "invalid_request");
 }
 
@@ -176,14 +176,14 @@ async fn a_note_alone_leaves_a_devices_value_and_who_wrote_it() {
 #[tokio::test]
 async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "TEST_LINE");
     let power = async |value: f64| {
         let body = json!({ "answers": [{ "point_code": "DYNO_MEASURED_HP", "numeric_value": value }] });
-        desk.write(&service, "PUT", &target, body).await
+        inspector.write(&service, "PUT", &target, body).await
     };
     assert_eq!(point(&power(153.0).await, "DYNO_RATIO")["numeric_value"], 90.0);
-    // The organisation takes its thresholds away: no ratio has a status any more.
+    // The organization takes its thresholds away: no ratio has a status any more.
     let away = "DELETE FROM thresholds WHERE point_code = 'DYNO_RATIO'";
     service.db.batch_execute(away).await.unwrap();
     let without = power(140.0).await;
@@ -206,11 +206,11 @@ async fn a_ratio_goes_with_the_power_that_it_does_not_follow_from() {
 #[tokio::test]
 async fn a_ratio_that_is_typed_in_is_the_one_that_follows_from_the_power_or_is_refused() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let target = target(inspections::DRAFT, "TEST_LINE");
     let fill = async |answers: Value| {
         let body = json!({ "answers": answers });
-        desk.write(&service, "PUT", &target, body).await
+        inspector.write(&service, "PUT", &target, body).await
     };
     let power = |value: f64| json!({ "point_code": "DYNO_MEASURED_HP", "numeric_value": value });
     let ratio = |value: f64| json!({ "point_code": "DYNO_RATIO", "numeric_value": value });
@@ -252,9 +252,9 @@ async fn a_ratio_that_is_typed_in_is_the_one_that_follows_from_the_power_or_is_r
 #[tokio::test]
 async fn a_text_that_the_database_cannot_hold_is_refused() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let body = json!({ "answers": [{ "point_code": "FRONT_HOOD", "status_code": "GOOD", "note": "a\u{0}b" }] });
-    let refused = desk
+    let refused = inspector
         .write(&service, "PUT", &target(inspections::DRAFT, "BODY"), body)
         .await;
     refused.assert_refused(400, "invalid_request");

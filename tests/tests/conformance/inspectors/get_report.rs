@@ -16,7 +16,7 @@ async fn a_report_is_shown_with_what_waits_for_it_and_what_would_become_of_it() 
         );
         service.measure(&ALPHA, package).await.assert_status(201);
     }
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::OLD_DRAFT.parse::<uuid::Uuid>().unwrap();
     let report = client.get_report().id(id).send().await.unwrap().into_inner().data;
     assert_eq!(report.waiting.len(), 2);
@@ -31,12 +31,12 @@ async fn a_report_is_shown_with_what_waits_for_it_and_what_would_become_of_it() 
 async fn a_report_of_another_branch_is_not_found_whatever_its_status() {
     let service = Service::start().await;
     let (ayse, mehmet, derya) = (
-        service.desk(&AYSE).await,
-        service.desk(&MEHMET).await,
-        service.desk(&DERYA).await,
+        service.inspector(&AYSE).await,
+        service.inspector(&MEHMET).await,
+        service.inspector(&DERYA).await,
     );
     let target = |id: &str| format!("/inspector/v1/reports/{id}");
-    for (desk, id, is_theirs) in [
+    for (inspector, id, is_theirs) in [
         (&ayse, inspections::PUBLISHED, true),
         (&ayse, inspections::OTHER_BRANCH, false),
         (&mehmet, inspections::OTHER_BRANCH, true),
@@ -45,7 +45,7 @@ async fn a_report_of_another_branch_is_not_found_whatever_its_status() {
         (&derya, inspections::DRAFT, false),
         (&derya, inspections::UNKNOWN, false),
     ] {
-        let answer = desk.get(&service, &target(id)).await;
+        let answer = inspector.get(&service, &target(id)).await;
         match is_theirs {
             true => answer.assert_status(200),
             false => answer.assert_refused(404, "not_found"),

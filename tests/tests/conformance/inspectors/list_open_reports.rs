@@ -11,10 +11,10 @@ async fn the_reports_of_ones_own_branches_are_listed_with_what_waits() {
     let service = Service::start().await;
     let package = r#"{"branch_code":"IZMIR-01","plate":"35OLD209","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
     service.measure(&ALPHA, package).await.assert_status(201);
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     client.list_open_reports().send().await.unwrap();
     seen.last().snapshot("the_open_reports_are_listed_the_newest_first");
-    let derya = service.desk(&DERYA).await;
+    let derya = service.inspector(&DERYA).await;
     let list = derya.get(&service, LIST).await;
     assert_eq!(list.data("report_number"), ["TASLAK-305"]);
 }
@@ -22,13 +22,20 @@ async fn the_reports_of_ones_own_branches_are_listed_with_what_waits() {
 #[tokio::test]
 async fn a_branch_and_a_status_narrow_the_list_and_anothers_branch_empties_it() {
     let service = Service::start().await;
-    let desk = service.desk(&MEHMET).await;
-    let count = async |query: String| desk.get(&service, &format!("{LIST}?{query}")).await.data("id").len();
+    let inspector = service.inspector(&MEHMET).await;
+    let count = async |query: String| {
+        inspector
+            .get(&service, &format!("{LIST}?{query}"))
+            .await
+            .data("id")
+            .len()
+    };
     assert_eq!(count(format!("branch_id={}", branches::IZMIR_01)).await, 5);
     assert_eq!(count(format!("branch_id={}", branches::ANK_01)).await, 0);
     assert_eq!(count(format!("branch_id={}", branches::IST_02)).await, 0);
     assert_eq!(count("status=DRAFT".to_owned()).await, 2);
-    desk.get(&service, &format!("{LIST}?status=PUBLISHED"))
+    inspector
+        .get(&service, &format!("{LIST}?status=PUBLISHED"))
         .await
         .assert_refused(400, "invalid_request")
         .snapshot("a_status_that_is_not_open_is_refused");
@@ -38,17 +45,17 @@ async fn a_branch_and_a_status_narrow_the_list_and_anothers_branch_empties_it() 
 #[tokio::test]
 async fn pages_follow_each_other_and_a_cursor_is_of_its_inspector_and_filters() {
     let service = Service::start().await;
-    let (desk, other) = (service.desk(&AYSE).await, service.desk(&MEHMET).await);
-    let all = desk.get(&service, LIST).await.data("id");
+    let (inspector, other) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
+    let all = inspector.get(&service, LIST).await.data("id");
     let (mut seen, mut target) = (Vec::new(), format!("{LIST}?limit=2"));
     loop {
-        let page = desk.get(&service, &target).await;
+        let page = inspector.get(&service, &target).await;
         seen.extend(page.data("id"));
         let cursor = page.json()["page"]["next_cursor"].clone();
         let Some(cursor) = cursor.as_str() else { break };
         target = format!("{LIST}?limit=2&cursor={cursor}");
-        for (desk, target) in [(&other, target.clone()), (&desk, format!("{target}&status=DRAFT"))] {
-            let refused = desk.get(&service, &target).await;
+        for (inspector, target) in [(&other, target.clone()), (&inspector, format!("{target}&status=DRAFT"))] {
+            let refused = inspector.get(&service, &target).await;
             refused.assert_refused(400, "invalid_request");
         }
     }

@@ -15,9 +15,9 @@ fn report(plate: &str) -> Value {
 
 /// INS-6
 #[tokio::test]
-async fn a_known_plate_becomes_a_draft_with_the_organisations_forms() {
+async fn a_known_plate_becomes_a_draft_with_the_organizations_forms() {
     let service = Service::start().await;
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     let body: partner_api_inspector_client::types::OpenReport = serde_json::from_value(report("35 msk 201")).unwrap();
     client.open_report().body(body).send().await.unwrap();
     seen.last()
@@ -42,9 +42,9 @@ async fn a_known_plate_becomes_a_draft_with_the_organisations_forms() {
 #[tokio::test]
 async fn a_plate_without_a_vehicle_needs_one() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let mut body = report("35 yni 777");
-    let refused = desk.write(&service, "POST", OPEN, body.clone()).await;
+    let refused = inspector.write(&service, "POST", OPEN, body.clone()).await;
     refused
         .assert_refused(400, "invalid_request")
         .snapshot("an_unknown_plate_needs_a_vehicle");
@@ -53,7 +53,7 @@ async fn a_plate_without_a_vehicle_needs_one() {
         "vin": "WVWZZZAUZLW000777", "brand": "Volkswagen", "model": "Golf", "year": 2020, "type": "HATCHBACK",
         "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Beyaz", "factory_power_hp": "150.00"
     });
-    let opened = desk.write(&service, "POST", OPEN, body).await;
+    let opened = inspector.write(&service, "POST", OPEN, body).await;
     opened.assert_status(201);
     assert_eq!(opened.json()["data"]["vehicle"]["vin"], "WVWZZZAUZLW000777");
     assert_eq!(service.count("vehicles WHERE plate = '35YNI777'").await, 1);
@@ -63,11 +63,11 @@ async fn a_plate_without_a_vehicle_needs_one() {
 #[tokio::test]
 async fn no_report_is_opened_at_a_branch_of_others_or_a_closed_one() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     for branch in [branches::ANK_01, branches::IST_02, branches::ESK_01] {
         let mut body = report("35MSK201");
         body["branch_id"] = json!(branch);
-        let refused = desk.write(&service, "POST", OPEN, body).await;
+        let refused = inspector.write(&service, "POST", OPEN, body).await;
         refused.assert_refused(404, "not_found");
         if branch == branches::ANK_01 {
             refused.snapshot("no_report_is_opened_at_anothers_branch");
@@ -79,15 +79,15 @@ async fn no_report_is_opened_at_a_branch_of_others_or_a_closed_one() {
 #[tokio::test]
 async fn everything_that_is_wrong_with_a_report_is_said_at_once() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let body = json!({ "branch_id": branches::IZMIR_01, "plate": "35Ж01", "package_name": "", "base_price": "1,50" });
-    let refused = desk.write(&service, "POST", OPEN, body).await;
+    let refused = inspector.write(&service, "POST", OPEN, body).await;
     refused
         .assert_refused(400, "invalid_request")
         .snapshot("everything_wrong_with_a_report_is_said_at_once");
     let mut body = report("??");
     body["base_price"] = json!("-1.00");
-    let refused = desk.write(&service, "POST", OPEN, body).await;
+    let refused = inspector.write(&service, "POST", OPEN, body).await;
     refused.assert_refused(400, "invalid_request");
     assert_eq!(
         refused.json()["error"]["details"].as_array().map(Vec::len),
@@ -101,7 +101,7 @@ async fn everything_that_is_wrong_with_a_report_is_said_at_once() {
 #[tokio::test]
 async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_is_passed_by() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let year: String = service
         .db
         .query_one("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY')", &[])
@@ -113,7 +113,7 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
     let mut body = report("35MSK201");
     body["id"] = json!(uuid::Uuid::now_v7());
     for _ in 0..2 {
-        let opened = desk.write(&service, "POST", OPEN, body.clone()).await;
+        let opened = inspector.write(&service, "POST", OPEN, body.clone()).await;
         opened.assert_status(201);
         assert_eq!(opened.json()["data"]["id"], body["id"]);
         assert_eq!(
@@ -132,7 +132,7 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
         .batch_execute("ALTER SEQUENCE report_numbers RESTART 1000000")
         .await
         .unwrap();
-    let later = desk.write(&service, "POST", OPEN, report("35MSK201")).await;
+    let later = inspector.write(&service, "POST", OPEN, report("35MSK201")).await;
     assert_eq!(
         later.json()["data"]["report_number"],
         format!("IZMIR-01-{year}-1000000")
@@ -143,10 +143,10 @@ async fn what_is_sent_again_under_its_id_opens_nothing_twice_and_a_taken_number_
 #[tokio::test]
 async fn of_two_at_once_under_one_id_one_report_comes_and_anothers_id_is_refused() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let mut body = report("35MSK201");
     body["id"] = json!(uuid::Uuid::now_v7());
-    let twice = futures::future::join_all((0..4).map(|_| desk.write(&service, "POST", OPEN, body.clone()))).await;
+    let twice = futures::future::join_all((0..4).map(|_| inspector.write(&service, "POST", OPEN, body.clone()))).await;
     for answer in &twice {
         answer.assert_status(201);
     }
@@ -157,7 +157,7 @@ async fn of_two_at_once_under_one_id_one_report_comes_and_anothers_id_is_refused
         1
     );
     body["id"] = json!(partner_api_tests::fixture::inspections::FULL_DRAFT);
-    let refused = desk.write(&service, "POST", OPEN, body).await;
+    let refused = inspector.write(&service, "POST", OPEN, body).await;
     refused
         .assert_refused(400, "invalid_request")
         .snapshot("the_id_of_anothers_report_is_refused");
@@ -165,10 +165,10 @@ async fn of_two_at_once_under_one_id_one_report_comes_and_anothers_id_is_refused
 
 /// INS-5
 #[tokio::test]
-async fn what_another_organisation_knows_of_a_plate_is_not_told() {
+async fn what_another_organization_knows_about_a_plate_is_not_shown() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
-    let refused = desk.write(&service, "POST", OPEN, report("34FUL301")).await;
+    let inspector = service.inspector(&AYSE).await;
+    let refused = inspector.write(&service, "POST", OPEN, report("34FUL301")).await;
     refused.assert_refused(400, "invalid_request");
     assert_eq!(refused.json()["error"]["field"], "/vehicle");
     // A plate that was given to another car brings that car.
@@ -177,7 +177,7 @@ async fn what_another_organisation_knows_of_a_plate_is_not_told() {
         "vin": "WVWZZZAUZLW000888", "brand": "Seat", "model": "Leon", "year": 2022, "type": "HATCHBACK",
         "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Gri"
     });
-    let opened = desk.write(&service, "POST", OPEN, body).await;
+    let opened = inspector.write(&service, "POST", OPEN, body).await;
     assert_eq!(opened.json()["data"]["vehicle"]["vin"], "WVWZZZAUZLW000888");
     assert_eq!(service.count("vehicles WHERE plate = '35MSK201'").await, 2);
 }
@@ -185,14 +185,14 @@ async fn what_another_organisation_knows_of_a_plate_is_not_told() {
 #[tokio::test]
 async fn a_price_and_a_power_beyond_all_are_refused() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let mut body = report("35YNI778");
     body["base_price"] = json!("10000000000.00");
     body["vehicle"] = json!({
         "vin": "WVWZZZAUZLW000778", "brand": "Seat", "model": "Leon", "year": 2022, "type": "HATCHBACK",
         "fuel_type": "GASOLINE", "transmission": "MANUAL", "color": "Gri", "factory_power_hp": "0.00"
     });
-    let refused = desk.write(&service, "POST", OPEN, body).await;
+    let refused = inspector.write(&service, "POST", OPEN, body).await;
     refused
         .assert_refused(400, "invalid_request")
         .snapshot("a_price_and_a_power_have_bounds");

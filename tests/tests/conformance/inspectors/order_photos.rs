@@ -1,7 +1,7 @@
 //! `order_photos`
 
-use partner_api_tests::desk::Desk;
 use partner_api_tests::fixture::inspections;
+use partner_api_tests::inspectors::InspectorClient;
 use partner_api_tests::{AYSE, DERYA, Request, Service};
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ fn target(id: &str) -> String {
 }
 
 /// Three photos of the draft; their ids in order, and the report's version.
-async fn photos(service: &Service, desk: &Desk) -> (Vec<Value>, Value) {
+async fn photos(service: &Service, inspector: &InspectorClient) -> (Vec<Value>, Value) {
     for _ in 0..3 {
         let request = Request::new("POST", &format!("{}?kind=EXTERIOR", target(inspections::DRAFT)))
             .body(sandbox_pictures::SCENES[0].draw().unwrap().full)
             .header("content-type", "application/octet-stream");
-        service.send(desk.sends(request)).await.assert_status(201);
+        service.send(inspector.sends(request)).await.assert_status(201);
     }
-    let report = desk.report(service, inspections::DRAFT).await;
+    let report = inspector.report(service, inspections::DRAFT).await;
     let ids = report["photos"]
         .as_array()
         .unwrap()
@@ -30,16 +30,16 @@ async fn photos(service: &Service, desk: &Desk) -> (Vec<Value>, Value) {
 #[tokio::test]
 async fn photos_are_put_into_an_order_that_stays() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
-    let (mut ids, version) = photos(&service, &desk).await;
+    let inspector = service.inspector(&AYSE).await;
+    let (mut ids, version) = photos(&service, &inspector).await;
     ids.rotate_left(1);
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     let body = json!({ "version": version, "photo_ids": ids });
     let body: partner_api_inspector_client::types::OrderPhotos = serde_json::from_value(body).unwrap();
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     client.order_photos().id(id).body(body).send().await.unwrap();
     seen.last().snapshot("photos_are_put_into_an_order");
-    let report = desk.report(&service, inspections::DRAFT).await;
+    let report = inspector.report(&service, inspections::DRAFT).await;
     let now: Vec<Value> = report["photos"]
         .as_array()
         .unwrap()
@@ -53,15 +53,17 @@ async fn photos_are_put_into_an_order_that_stays() {
 #[tokio::test]
 async fn an_order_names_every_photo_once() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
-    let (ids, version) = photos(&service, &desk).await;
+    let inspector = service.inspector(&AYSE).await;
+    let (ids, version) = photos(&service, &inspector).await;
     for wrong in [
         vec![ids[0].clone()],
         vec![ids[0].clone(), ids[1].clone(), ids[1].clone()],
         [ids.clone(), vec![json!(inspections::UNKNOWN)]].concat(),
     ] {
         let body = json!({ "version": version, "photo_ids": wrong });
-        let refused = desk.write(&service, "PUT", &target(inspections::DRAFT), body).await;
+        let refused = inspector
+            .write(&service, "PUT", &target(inspections::DRAFT), body)
+            .await;
         refused.assert_refused(400, "invalid_request");
         if wrong.len() == 1 {
             refused.snapshot("an_order_names_every_photo_once");
@@ -73,16 +75,18 @@ async fn an_order_names_every_photo_once() {
 #[tokio::test]
 async fn photos_are_not_ordered_from_an_old_version_in_review_or_from_another_branch() {
     let service = Service::start().await;
-    let (desk, derya) = (service.desk(&AYSE).await, service.desk(&DERYA).await);
+    let (inspector, derya) = (service.inspector(&AYSE).await, service.inspector(&DERYA).await);
     let body = |version: i64| json!({ "version": version, "photo_ids": [inspections::UNKNOWN] });
-    desk.write(&service, "PUT", &target(inspections::DRAFT), body(99))
+    inspector
+        .write(&service, "PUT", &target(inspections::DRAFT), body(99))
         .await
         .assert_refused(409, "changed_meanwhile")
         .snapshot("photos_are_not_ordered_from_an_old_version");
-    let version = desk.report(&service, inspections::IN_REVIEW).await["version"]
+    let version = inspector.report(&service, inspections::IN_REVIEW).await["version"]
         .as_i64()
         .unwrap();
-    desk.write(&service, "PUT", &target(inspections::IN_REVIEW), body(version))
+    inspector
+        .write(&service, "PUT", &target(inspections::IN_REVIEW), body(version))
         .await
         .assert_refused(409, "transition_refused")
         .snapshot("photos_of_a_report_in_review_are_not_ordered");

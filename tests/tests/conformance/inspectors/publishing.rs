@@ -10,7 +10,7 @@ use serde_json::json;
 #[tokio::test]
 async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_served_byte_for_byte() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let package = json!({
         "branch_code": "IZMIR-01", "plate": "35OLD209", "device_serial": "BT3000-77812",
         "measurements": { "BRAKE_FRONT_LEFT": 2.85, "BRAKE_FRONT_RIGHT": 2.11 }
@@ -18,17 +18,20 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
     let sent = service.measure(&ALPHA, package.to_string()).await;
     let measurement = sent.json()["data"]["measurement_id"].as_str().unwrap().to_owned();
     let apply = format!("/inspector/v1/reports/{OLD_DRAFT}/measurements/{measurement}");
-    let applied = desk.act(&service, "PUT", &apply).await;
+    let applied = inspector.act(&service, "PUT", &apply).await;
     applied.assert_status(200);
     // Others are in line, of which nobody waits for one.
     service
         .db
-        .execute("SELECT want_rendering($1::text::uuid, NULL, 0, false)", &[&PUBLISHED])
+        .execute(
+            "SELECT enqueue_rendering($1::text::uuid, NULL, 0, false)",
+            &[&PUBLISHED],
+        )
         .await
         .unwrap();
     let body = json!({ "version": applied.json()["data"]["version"], "to": "PUBLISHED" });
     let status = format!("/inspector/v1/reports/{OLD_DRAFT}/status");
-    let published = desk.write(&service, "PUT", &status, body).await;
+    let published = inspector.write(&service, "PUT", &status, body).await;
     published.assert_status(200);
     assert_eq!(
         published.json()["data"]["pdf_sha256"],
@@ -42,7 +45,7 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
         is_asked: true,
     };
     assert_eq!(worker.turn().await.unwrap(), drawn);
-    let report = desk.report(&service, OLD_DRAFT).await;
+    let report = inspector.report(&service, OLD_DRAFT).await;
     let pdf = service
         .get(&ALPHA, &format!("/api/v1/partner/inspections/{OLD_DRAFT}/pdf"))
         .await;
@@ -62,5 +65,5 @@ async fn the_pdf_of_a_report_that_was_published_shows_the_devices_values_and_is_
         assert!(text.contains(shown), "no {shown} in {text}");
     }
     // The other reports are as they were.
-    assert_eq!(desk.report(&service, DRAFT).await["status"], "DRAFT");
+    assert_eq!(inspector.report(&service, DRAFT).await["status"], "DRAFT");
 }

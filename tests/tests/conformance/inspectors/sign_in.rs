@@ -1,6 +1,6 @@
 //! `sign_in`
 
-use partner_api_tests::desk::REVOKED_INSPECTOR;
+use partner_api_tests::inspectors::REVOKED_INSPECTOR;
 use partner_api_tests::{AYSE, DERYA, Request, Service};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ async fn a_token_is_exchanged_for_a_session_that_scripts_cannot_read() {
 #[tokio::test]
 async fn over_tls_the_cookie_does_not_go_without() {
     let service = Service::start().await;
-    let host = service.internal_address().to_string();
+    let host = service.address("/inspector/v1/session").to_string();
     let body = json!({ "token": AYSE.token }).to_string();
     let request = Request::post("/inspector/v1/session", body).header("origin", &format!("https://{host}"));
     let answer = service.send(request).await;
@@ -80,7 +80,7 @@ async fn after_ten_failures_an_address_waits_and_a_success_is_none() {
     service
         .db
         .execute(
-            "UPDATE sign_in_attempts SET began_at = now() - interval '16 minutes'",
+            "UPDATE sign_in_attempts SET window_started_at = now() - interval '16 minutes'",
             &[],
         )
         .await

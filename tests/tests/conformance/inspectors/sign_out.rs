@@ -7,8 +7,8 @@ use partner_api_tests::{AYSE, Service};
 async fn who_signs_out_is_out_at_every_replica_and_others_stay() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    let (client, seen) = service.inspector_client(&AYSE).await;
-    let other = service.desk(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
+    let other = service.inspector(&AYSE).await;
     client.sign_out().send().await.unwrap();
     seen.last().snapshot("an_inspector_signs_out");
     assert_eq!(service.count("inspector_sessions").await, 1);

@@ -12,7 +12,7 @@ fn target(id: &str) -> String {
 #[tokio::test]
 async fn what_is_sent_is_changed_the_price_computed_and_the_rest_left() {
     let service = Service::start().await;
-    let (client, seen) = service.inspector_client(&AYSE).await;
+    let (client, seen) = service.generated_inspector_client(&AYSE).await;
     let id = inspections::DRAFT.parse::<uuid::Uuid>().unwrap();
     let version = client
         .get_report()
@@ -54,11 +54,13 @@ async fn what_is_sent_is_changed_the_price_computed_and_the_rest_left() {
 #[tokio::test]
 async fn of_two_who_write_from_one_version_the_second_is_told_and_overwrites_nothing() {
     let service = Service::start().await;
-    let (ayse, mehmet) = (service.desk(&AYSE).await, service.desk(&MEHMET).await);
+    let (ayse, mehmet) = (service.inspector(&AYSE).await, service.inspector(&MEHMET).await);
     let version = ayse.report(&service, inspections::DRAFT).await["version"].clone();
-    let write = async |desk: &partner_api_tests::desk::Desk, text: &str| {
+    let write = async |inspector: &partner_api_tests::inspectors::InspectorClient, text: &str| {
         let body = json!({ "version": version, "summary": text });
-        desk.write(&service, "PATCH", &target(inspections::DRAFT), body).await
+        inspector
+            .write(&service, "PATCH", &target(inspections::DRAFT), body)
+            .await
     };
     let (first, second) = futures::join!(write(&ayse, "Ayşe"), write(&mehmet, "Mehmet"));
     let (won, lost, text) = match first.status.as_u16() {
@@ -77,7 +79,7 @@ async fn of_two_who_write_from_one_version_the_second_is_told_and_overwrites_not
 #[tokio::test]
 async fn a_report_is_changed_only_while_it_is_written() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     for (id, may) in [
         (inspections::DRAFT, true),
         (inspections::REVISION_REQUESTED, true),
@@ -86,9 +88,9 @@ async fn a_report_is_changed_only_while_it_is_written() {
         (inspections::PUBLISHED, false),
         (inspections::CANCELLED, false),
     ] {
-        let version = desk.report(&service, id).await["version"].clone();
+        let version = inspector.report(&service, id).await["version"].clone();
         let body = json!({ "version": version, "recommendation": "Alınabilir." });
-        let answer = desk.write(&service, "PATCH", &target(id), body).await;
+        let answer = inspector.write(&service, "PATCH", &target(id), body).await;
         match may {
             true => answer.assert_status(200),
             false => answer.assert_refused(409, "transition_refused"),
@@ -103,9 +105,11 @@ async fn a_report_is_changed_only_while_it_is_written() {
 #[tokio::test]
 async fn nobody_changes_a_report_of_another_branch() {
     let service = Service::start().await;
-    let desk = service.desk(&DERYA).await;
+    let inspector = service.inspector(&DERYA).await;
     let body = json!({ "version": 1, "summary": "x" });
-    let answer = desk.write(&service, "PATCH", &target(inspections::DRAFT), body).await;
+    let answer = inspector
+        .write(&service, "PATCH", &target(inspections::DRAFT), body)
+        .await;
     answer
         .assert_refused(404, "not_found")
         .snapshot("a_report_of_another_branch_is_not_changed");
@@ -114,9 +118,11 @@ async fn nobody_changes_a_report_of_another_branch() {
 #[tokio::test]
 async fn a_discount_beyond_all_is_refused() {
     let service = Service::start().await;
-    let desk = service.desk(&AYSE).await;
+    let inspector = service.inspector(&AYSE).await;
     let body = json!({ "version": 1, "discount_percent": "100.01", "base_price": "-0.01" });
-    let answer = desk.write(&service, "PATCH", &target(inspections::DRAFT), body).await;
+    let answer = inspector
+        .write(&service, "PATCH", &target(inspections::DRAFT), body)
+        .await;
     answer
         .assert_refused(400, "invalid_request")
         .snapshot("a_price_and_a_discount_have_bounds");

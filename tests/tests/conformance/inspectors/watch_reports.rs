@@ -52,8 +52,8 @@ impl Events {
 async fn who_watches_is_told_what_waits_what_is_written_and_what_is_moved_at_any_replica() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    let (client, _) = service.inspector_client(&AYSE).await;
-    let (other, _) = service.inspector_client(&DERYA).await;
+    let (client, _) = service.generated_inspector_client(&AYSE).await;
+    let (other, _) = service.generated_inspector_client(&DERYA).await;
     let (mut events, mut of_others) = (Events::of(&client).await, Events::of(&other).await);
     assert_eq!(events.next().await.unwrap().0, "ready");
     assert_eq!(of_others.next().await.unwrap().0, "ready");
@@ -64,11 +64,11 @@ async fn who_watches_is_told_what_waits_what_is_written_and_what_is_moved_at_any
     let written = r#"{"branch_code":"IZMIR-01","plate":"35OPN205","measurements":{"BRAKE_FRONT_LEFT":3}}"#;
     replica.measure(&ALPHA, written).await.assert_status(201);
     assert_eq!(events.changed().await, inspections::DRAFT);
-    let desk = replica.desk(&AYSE).await;
-    let version = desk.report(&replica, inspections::DRAFT).await["version"].clone();
+    let inspector = replica.inspector(&AYSE).await;
+    let version = inspector.report(&replica, inspections::DRAFT).await["version"].clone();
     let status = format!("/inspector/v1/reports/{}/status", inspections::DRAFT);
     let body = json!({ "version": version, "to": "PUBLISHED" });
-    desk.write(&replica, "PUT", &status, body).await.assert_status(200);
+    inspector.write(&replica, "PUT", &status, body).await.assert_status(200);
     assert_eq!(events.changed().await, inspections::DRAFT);
 
     // Nobody is told of other branches: the first that this one hears is of its own.
@@ -81,7 +81,7 @@ async fn who_watches_is_told_what_waits_what_is_written_and_what_is_moved_at_any
 #[tokio::test]
 async fn a_stream_ends_with_its_session_and_says_so() {
     let service = Service::start().await;
-    let (client, _) = service.inspector_client(&AYSE).await;
+    let (client, _) = service.generated_inspector_client(&AYSE).await;
     let mut events = Events::of(&client).await;
     assert_eq!(events.next().await.unwrap().0, "ready");
     service
@@ -97,7 +97,7 @@ async fn a_stream_ends_with_its_session_and_says_so() {
 #[tokio::test]
 async fn a_stream_is_a_stream_and_holds_up_no_stop() {
     let service = Service::start().await;
-    let (client, _) = service.inspector_client(&AYSE).await;
+    let (client, _) = service.generated_inspector_client(&AYSE).await;
     let stream = client.watch_reports().send().await.unwrap();
     let (status, headers) = (stream.status(), stream.headers().clone());
     let first = stream.into_inner().next().await.unwrap().unwrap();

@@ -4,7 +4,7 @@ use partner_api_tests::fixture::{self, inspections, partners};
 use partner_api_tests::{ALPHA, DELTA, Request, Service};
 use serde_json::{Value, json};
 
-use super::state::points;
+use partner_api_tests::measurements::points;
 
 const MEASUREMENTS: &str = "/api/v1/partner/test-line/measurements";
 
@@ -23,7 +23,7 @@ async fn answers_of(service: &Service, report: &str) -> Value {
     service
         .rows(&format!(
             "SELECT p.code, a.status_code, a.status_label, a.severity, a.numeric_value::text AS value, a.note, \
-             a.written_by LIKE 'device:%' AS by_device FROM inspection_form_answers a \
+             a.by_device FROM inspection_form_answers a \
              JOIN inspection_forms f ON f.id = a.inspection_form_id JOIN form_template_points p ON p.id = a.point_id \
              WHERE f.inspection_id = '{report}' ORDER BY p.position"
         ))

@@ -5,7 +5,7 @@ use partner_api_tests::fixture::ALLOWLISTED;
 use partner_api_tests::{ALPHA, BETA, DELTA, Request, Service};
 use serde_json::{Value, json};
 
-use super::state::{MEASUREMENTS, contents, package};
+use partner_api_tests::measurements::{MEASUREMENTS, contents, package};
 
 /// [`package`] with one member replaced.
 fn with(member: &str, value: Value) -> String {
@@ -235,7 +235,7 @@ async fn a_branch_that_is_not_open_answers_like_one_that_does_not_exist() {
     let unknown = body_of(&service.measure(&ALPHA, to("NOWHERE")).await);
     for (key, branch) in [
         (&ALPHA, "ESK-01"),
-        // Another organisation, another branch of the same one, and a closed one of its own.
+        // Another organization, another branch of the same one, and a closed one of its own.
         (&DELTA, "IZMIR-01"),
         (&BETA, "ANK-01"),
         (&BETA, "ESK-01"),

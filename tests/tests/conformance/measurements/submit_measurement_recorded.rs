@@ -6,7 +6,7 @@ use partner_api_tests::fixture::{branches, inspections, organizations, partners}
 use partner_api_tests::{ALPHA, DELTA, Service};
 use serde_json::{Value, json};
 
-use super::state::{answers, contents, package, points};
+use partner_api_tests::measurements::{answers, contents, package, points};
 
 /// MEA-5
 #[tokio::test]
@@ -157,7 +157,10 @@ async fn every_overwritten_value_stays_in_the_history() {
         devices.push(format!("device:{}", id.as_str().unwrap()));
     }
     let history = service
-        .rows("SELECT numeric_value::text AS value, written_by FROM inspection_form_answer_history ORDER BY written_at")
+        .rows(
+            "SELECT numeric_value::text AS value, coalesce(written_by, 'device:' || measurement_id) AS written_by \
+               FROM inspection_form_answer_history ORDER BY written_at",
+        )
         .await;
     let expected = json!([
         { "value": "1.00", "written_by": "Mehmet Usta" },

@@ -1,16 +1,17 @@
-//! One record for each external id, whoever sends it how often.
+//! One record for each external id, whoever sends it and how often.
 
 use std::time::Duration;
 
 use futures::future::join_all;
-use partner_api::db::connection::Connection;
-use partner_api::db::measurements::apply;
-use partner_api::db::pool::{PoolSettings, pool};
+use partner_api::plausible::documented;
+use partner_api_store::connection::Connection;
+use partner_api_store::measurements::apply;
+use partner_api_store::pool::{PoolSettings, pool};
 use partner_api_tests::fixture::{ALPHA_ROTATED, inspections};
-use partner_api_tests::{ALPHA, Answer, Request, Service, TestKey};
+use partner_api_tests::{ALPHA, Answer, Service, TestKey};
 use serde_json::{Value, json};
 
-use super::state::{MEASUREMENTS, contents, package};
+use partner_api_tests::measurements::{contents, package};
 
 const MISMATCH: &str = "x-idempotency-payload-mismatch";
 
@@ -47,9 +48,15 @@ async fn a_waiting_measurement_says_so_in_its_replay_and_then_that_it_was_applie
     let id = first["measurement_id"].as_str().unwrap().parse().unwrap();
     let db = Connection::take(&pool, Duration::from_secs(60)).await.unwrap();
     let transaction = db.transaction();
-    let applied = apply(&transaction, id, inspections::DRAFT.parse().unwrap(), "Mehmet Usta")
-        .await
-        .unwrap();
+    let applied = apply(
+        &transaction,
+        id,
+        inspections::DRAFT.parse().unwrap(),
+        "Mehmet Usta",
+        documented,
+    )
+    .await
+    .unwrap();
     assert!(applied.is_some());
     transaction.commit().await.unwrap();
 
@@ -153,50 +160,29 @@ async fn without_an_external_id_every_package_is_a_record() {
     assert_eq!(service.count("measurements").await, 2);
 }
 
-/// MEA-10
+/// MEA-10, SVC-3
 #[tokio::test(flavor = "multi_thread")]
-async fn of_100_simultaneous_packages_with_one_external_id_one_is_recorded() {
+async fn of_100_concurrent_packages_with_one_external_id_one_is_recorded() {
     let service = Service::start().await;
     let replica = service.replica().await;
-    let body = package("M-1", "35 OPN 205");
-    // Two replicas, two keys: what belongs to the partner is decided in the database alone.
-    let send = |number: usize| {
-        let service = if number.is_multiple_of(2) { &service } else { &replica };
-        let key = if number % 4 < 2 { &ALPHA } else { &ALPHA_ROTATED };
-        measure_at_last(service, key, &body)
-    };
-    let answers = join_all((0..100).map(send)).await;
-    let count = |status| answers.iter().filter(|answer| answer.status == status).count();
-    assert_eq!((count(201_u16), count(200)), (1, 99));
-    let first = &answers[0].json()["data"]["measurement_id"];
-    assert!(
-        answers
-            .iter()
-            .all(|answer| answer.json()["data"]["measurement_id"] == *first)
-    );
-    assert_eq!(service.count("measurements").await, 1);
+    // The plate of the first has an open report; the second waits.
+    for (external_id, plate) in [("M-1", "35 OPN 205"), ("M-2", "34 ABC 123")] {
+        let body = package(external_id, plate);
+        // Two replicas and two keys of the partner: only the database can decide.
+        let send = |number: usize| {
+            let service = if number.is_multiple_of(2) { &service } else { &replica };
+            let key = if number % 4 < 2 { &ALPHA } else { &ALPHA_ROTATED };
+            measure_at_last(service, key, &body)
+        };
+        let answers = join_all((0..100).map(send)).await;
+        let count = |status| answers.iter().filter(|answer| answer.status == status).count();
+        assert_eq!((count(201_u16), count(200)), (1, 99), "{plate}");
+        let first = &answers[0].json()["data"]["measurement_id"];
+        for answer in &answers {
+            assert_eq!(answer.json()["data"]["measurement_id"], *first, "{plate}");
+            assert_eq!(answer.header(MISMATCH), None, "{plate}");
+        }
+    }
+    assert_eq!(service.count("measurements").await, 2);
     assert_eq!(service.count("inspection_form_answer_history").await, 1, "applied once");
-}
-
-/// KEY-6
-#[tokio::test(flavor = "multi_thread")]
-async fn of_100_simultaneous_uses_of_one_nonce_one_is_recorded() {
-    let service = Service::start().await;
-    let replica = service.replica().await;
-    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"BRAKE_FRONT_LEFT":2.85}}"#;
-    let request = Request::post(MEASUREMENTS, body)
-        .signed_by(&ALPHA)
-        .nonce("100-times-in-a-post");
-    let send = |number: usize| {
-        let service = if number.is_multiple_of(2) { &service } else { &replica };
-        service.send(request.clone())
-    };
-    let answers = join_all((0..100).map(send)).await;
-    let created = answers.iter().filter(|answer| answer.status == 201).count();
-    let replayed = answers
-        .iter()
-        .filter(|answer| answer.code().as_deref() == Some("replay_detected"))
-        .count();
-    assert_eq!((created, replayed), (1, 99));
-    assert_eq!(service.count("measurements").await, 1);
 }

@@ -1,11 +1,11 @@
 //! Data is never lost.
 
-use partner_api::db::statement::STATEMENTS;
+use partner_api_store::statement::STATEMENTS;
 use partner_api_tests::{ALPHA, Service};
 use serde_json::json;
 
-use crate::measurements::state::{answers, package, points};
 use partner_api_tests::fixture::inspections;
+use partner_api_tests::measurements::{answers, package, points};
 
 /// MEA-5
 #[test]

@@ -93,7 +93,7 @@ async fn from_the_signature_on_each_check_comes_before_the_next() {
         .assert_refused(429, "rate_limited");
     // It is counted behind its answer; only then does what follows empty the window.
     service
-        .within_five_seconds(async || service.knows_nonce(&ALLOWLISTED, nonce).await)
+        .eventually(async || service.knows_nonce(&ALLOWLISTED, nonce).await)
         .await;
     // The key has no scope, the parameter is unknown and the body no JSON.
     let misspelt = format!("{MEASUREMENTS}?verbose=1");

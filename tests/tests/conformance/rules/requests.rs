@@ -79,7 +79,7 @@ async fn every_registered_method_is_asked_for_its_signature_before_it_is_refused
     }
 }
 
-/// Dropshot routes by method before the front door, which has one route for each registered method, hears of a request.
+/// A method that no operation has is not special: it is authenticated first.
 #[tokio::test]
 async fn a_method_that_nobody_registered_is_refused_as_any_other() {
     let service = Service::start().await;

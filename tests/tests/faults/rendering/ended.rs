@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use partner_api::db::renderings;
 use partner_api::publishing::{Turn, Worker};
 use partner_api::storage::{S3Settings, Storage};
+use partner_api_store::renderings;
 use partner_api_tests::fixture::inspections::PUBLISHED;
 use partner_api_tests::{ALPHA, Service};
 use tokio::net::TcpListener;
@@ -35,7 +35,7 @@ async fn stuck_at_its_upload(service: &Service) -> (tokio::task::JoinHandle<()>,
     let task = tokio::spawn(async move { drop(worker.turn().await) });
     let (_socket, _) = listener.accept().await.unwrap();
     assert_eq!(
-        service.count("unnamed_pdfs").await,
+        service.count("orphaned_objects").await,
         1,
         "an object is noted before it is uploaded"
     );
@@ -58,7 +58,7 @@ async fn what_a_killed_renderer_left_is_taken_up_by_another_replica() {
     assert_eq!(worker(&replica).turn().await.unwrap(), rendered(PUBLISHED));
     replica.get(&ALPHA, &pdf(PUBLISHED)).await.assert_status(200);
     // Its object would be an orphan: it stays noted, beside the one that was replaced.
-    assert_eq!(service.count("unnamed_pdfs").await, 2);
+    assert_eq!(service.count("orphaned_objects").await, 2);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ async fn asking_for_a_pdf_does_not_wait_behind_an_open_transaction() {
     ask(&service, FULL_PUBLISHED).await;
     // What asked has given way, and was not cut off.
     service.db.batch_execute("SET statement_timeout = '20s'").await.unwrap();
-    let wants = "SELECT want_rendering_now($1, NULL, 0, true)";
+    let wants = "SELECT try_enqueue_rendering($1, NULL, 0, true)";
     let refused = service.db.execute(wants, &[&id(FULL_PUBLISHED)]).await.unwrap_err();
     assert_eq!(refused.code(), Some(&SqlState::LOCK_NOT_AVAILABLE));
     editor.batch_execute("COMMIT").await.unwrap();
@@ -130,17 +130,18 @@ async fn who_reads_a_replaced_pdf_reads_it_to_its_end() {
     // Not before its time, and never what a report names, whatever the table says.
     worker.delete_unnamed().await.unwrap();
     assert!(storage.exists(&old).await.unwrap());
-    let all_due = "INSERT INTO unnamed_pdfs SELECT pdf_object_key, id, now() FROM inspections WHERE id = $1";
+    let all_due =
+        "INSERT INTO orphaned_objects SELECT pdf_object_key, id, organization_id, now() FROM inspections WHERE id = $1";
     service.db.execute(all_due, &[&id(PUBLISHED)]).await.unwrap();
     service
         .db
-        .execute("UPDATE unnamed_pdfs SET delete_at = now()", &[])
+        .execute("UPDATE orphaned_objects SET delete_at = now()", &[])
         .await
         .unwrap();
     worker.delete_unnamed().await.unwrap();
     assert!(!storage.exists(&old).await.unwrap());
     assert!(storage.exists(&new).await.unwrap());
-    assert_eq!(service.count("unnamed_pdfs").await, 0);
+    assert_eq!(service.count("orphaned_objects").await, 0);
     service.get(&ALPHA, &pdf(PUBLISHED)).await.assert_status(200);
 
     while let Some(part) = reading.stream.try_next().await.unwrap() {
@@ -154,7 +155,7 @@ async fn who_reads_a_replaced_pdf_reads_it_to_its_end() {
 async fn the_sweep_finds_what_became_stale_without_a_trigger() {
     let service = Service::start().await;
     let worker = worker(&service);
-    // Two published reports of the world have never had a PDF.
+    // Two published reports of the fixture data have never had a PDF.
     assert_eq!(worker.sweep().await.unwrap(), 2);
     assert_eq!(
         worker.sweep().await.unwrap(),
@@ -169,7 +170,7 @@ async fn the_sweep_finds_what_became_stale_without_a_trigger() {
         .await
         .unwrap();
     assert_eq!(worker.sweep().await.unwrap(), 4);
-    assert_eq!(service.count("report_renderings WHERE NOT is_asked").await, 4);
+    assert_eq!(service.count("report_renderings WHERE NOT is_requested").await, 4);
     // Who is asked for comes first.
     ask(&service, PUBLISHED).await;
     assert_eq!(worker.turn().await.unwrap(), rendered(PUBLISHED));
@@ -188,7 +189,7 @@ async fn the_sweep_finds_what_became_stale_without_a_trigger() {
 #[tokio::test]
 async fn an_older_renderer_leaves_to_a_newer_one_what_that_one_wants() {
     let service = Service::start().await;
-    let newer = "SELECT want_rendering($1, report_fingerprint($1), 1000000, true)";
+    let newer = "SELECT enqueue_rendering($1, report_fingerprint($1), 1000000, true)";
     service.db.execute(newer, &[&id(PUBLISHED)]).await.unwrap();
     assert_eq!(worker(&service).turn().await.unwrap(), Turn::Idle);
     assert_eq!(service.count("report_renderings").await, 1);

@@ -6,9 +6,9 @@ mod publishing;
 
 use std::time::Duration;
 
-use partner_api::db::connection::Connection;
-use partner_api::db::renderings::StoredPdf;
 use partner_api::publishing::{Turn, Worker};
+use partner_api_store::connection::Connection;
+use partner_api_store::renderings::StoredPdf;
 use partner_api_tests::{ALPHA, Service};
 use uuid::Uuid;
 

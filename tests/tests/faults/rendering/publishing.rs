@@ -1,8 +1,8 @@
 //! Published at once: what is drawn is what is served, and it is kept.
 
-use partner_api::db::renderings::{self, Published};
 use partner_api::publishing::{MIME_TYPE, PublishError, Turn};
-use partner_api::rules::pdf_key;
+use partner_api_domain::pdf_key;
+use partner_api_store::renderings::{self, Published};
 use partner_api_tests::fixture::inspections::{DRAFT, PUBLISHED};
 use partner_api_tests::{ALPHA, Service};
 

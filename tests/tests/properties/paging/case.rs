@@ -7,7 +7,7 @@ use partner_api_tests::{ALPHA, BETA, GAMMA, TestKey};
 use proptest::prelude::*;
 use uuid::Uuid;
 
-/// Where reports are, with their organisations.
+/// Where reports are, with their organizations.
 pub const PLACES: [(&str, &str); 5] = [
     (branches::KAP_01, organizations::NONE),
     (branches::IZMIR_01, organizations::MASKED),
@@ -123,7 +123,7 @@ impl Filters {
 pub struct Case {
     pub partner: usize,
     pub filters: Filters,
-    /// What there is beside the world's own reports.
+    /// The reports beside those of the fixture data.
     pub reports: Vec<Report>,
     /// Of one page after the other, again and again.
     pub limits: Vec<u32>,

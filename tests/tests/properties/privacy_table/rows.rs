@@ -3,7 +3,7 @@
 use partner_api_tests::fixture::Subject;
 use partner_api_tests::{ALPHA, BETA, DELTA, TestKey};
 
-/// The columns of the tables, and of each: its organisation with a report, and the partners that may see it.
+/// The columns of the tables, and of each: its organization with a report, and the partners that may see it.
 pub const MODES: [&str; 3] = ["NONE", "MASKED", "FULL"];
 pub const SUBJECTS: [(Subject, &[TestKey]); 3] = [
     (Subject::NONE, &[ALPHA]),

@@ -1,0 +1,67 @@
+//! `partner-api migrate`.
+
+use std::process::ExitCode;
+
+use partner_api::config::Config;
+use partner_api::logging;
+use partner_api::startup::{CommandDatabase, OpenDatabase};
+use partner_api_store::migrate::{Migration, status};
+use partner_api_terminal::output::{Output, Row};
+use serde::Serialize;
+
+use crate::Failure;
+use crate::cli::MigrateArgs;
+
+/// A row of `--status`.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Line(Migration);
+
+impl Row for Line {
+    const COLUMNS: &'static [&'static str] = &["MIGRATION", "APPLIED"];
+
+    fn cells(&self) -> Vec<String> {
+        let applied = self.0.applied_on.map_or_else(
+            || "pending".to_owned(),
+            |on| on.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        );
+        vec![self.0.name.clone(), applied]
+    }
+}
+
+pub(crate) async fn run(args: &MigrateArgs) -> Result<ExitCode, Failure> {
+    let config = Config::load(&args.serve)?;
+    if args.status || args.dry_run {
+        let database = CommandDatabase::open_as_it_is(&config).await?;
+        let migrations = status(&database.target).await;
+        database.close().await;
+        return print(migrations?, args);
+    }
+    let _log = logging::init(&config.options.log_level, config.options.log_format)?;
+    let database = OpenDatabase::open(&config).await?;
+    match database.applied.as_slice() {
+        [] => println!("The schema is up to date."),
+        applied => applied.iter().for_each(|migration| println!("applied {migration}")),
+    }
+    database.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(migrations: Vec<Migration>, args: &MigrateArgs) -> Result<ExitCode, Failure> {
+    if args.status {
+        let lines: Vec<_> = migrations.into_iter().map(Line).collect();
+        Output::rows(&lines, "This program has no migrations.").print(args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lacking: Vec<_> = migrations
+        .iter()
+        .filter(|migration| migration.applied_on.is_none())
+        .collect();
+    if lacking.is_empty() {
+        println!("The schema is up to date.");
+    }
+    for migration in lacking {
+        println!("-- pending: {}\n{}", migration.name, migration.sql.trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}

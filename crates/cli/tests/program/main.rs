@@ -1,0 +1,7 @@
+//! The program `partner-api`, run as a process.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod linked;
+mod operators;
+#[cfg(feature = "embedded-postgres")]
+mod serving;

@@ -1,0 +1,121 @@
+//! Commands that look.
+
+use std::fs;
+
+use partner_api_tests::cluster::Database;
+use partner_api_tests::fixture::inspections::PUBLISHED;
+use partner_api_tests::{ALPHA, Service};
+use serde_json::json;
+
+use super::program::Deployment;
+
+/// OPS-5
+#[tokio::test]
+async fn every_list_is_a_table_for_people_and_one_document_for_scripts() {
+    let deployment = Deployment::of(Database::create().await);
+    for list in [
+        &["partner", "list"][..],
+        &["key", "list", "--all"],
+        &["grant", "list"],
+        &["organization", "list"],
+        &["branch", "list"],
+        &["threshold", "list"],
+        &["inspector", "list"],
+    ] {
+        let rows = deployment.json(list);
+        let rows = rows.as_array().unwrap();
+        assert!(!rows.is_empty(), "{list:?}");
+        let table = deployment.run(list).stdout;
+        assert_eq!(table.lines().count(), rows.len() + 1, "{list:?}\n{table}");
+        assert!(table.lines().all(|line| line == line.trim_end()), "{list:?}\n{table}");
+    }
+    for (list, none) in [
+        ("audit", "There are no changes.\n"),
+        ("measurement", "No measurements match.\n"),
+    ] {
+        assert_eq!(deployment.run(&[list, "list"]).stdout, none);
+        assert_eq!(deployment.run(&[list, "list", "--json"]).stdout, "[]\n");
+    }
+}
+
+/// MEA-5
+#[tokio::test]
+async fn a_measurement_is_shown_without_what_is_personal_and_its_bytes_as_they_were_sent() {
+    let service = Service::start().await;
+    let body = r#"{ "branch_code":"IZMIR-01", "plate":"34 ZZ 999", "external_id":"raw-1",  "measurements":{"BRAKE_FRONT_LEFT":2.850} }"#;
+    let answer = service.measure(&ALPHA, body).await;
+    assert_eq!(answer.status, 201);
+    let deployment = Deployment::over(service.database(), None);
+    let listed = deployment.json(&["measurement", "list", "--external-id", "raw-1"]);
+    let id = listed[0]["id"].as_str().unwrap();
+    let raw = deployment.run(&["measurement", "raw", id]);
+    assert_eq!(raw.stdout, body);
+    let shown = deployment.json(&["measurement", "show", id]);
+    assert_eq!(
+        shown["points"],
+        json!([{ "code": "BRAKE_FRONT_LEFT", "value": "2.850", "outcome": null }])
+    );
+    assert!(!shown.to_string().contains("34ZZ999"), "{shown}");
+}
+
+/// REP-19, REP-20
+#[tokio::test]
+async fn a_report_is_shown_with_its_pdf_and_a_file_is_told_from_a_forgery() {
+    let service = Service::start().await;
+    let deployment = Deployment::over(service.database(), None);
+    let answer = service
+        .get(&ALPHA, &format!("/api/v1/partner/inspections/{PUBLISHED}/pdf"))
+        .await;
+    assert_eq!(answer.status, 200);
+    let address = "UPDATE report_settings SET public_report_url = 'https://reports.example/{slug}'";
+    let number = "IZM-2026-000201";
+    let shown = deployment.json(&["report", "show", number]);
+    assert_eq!((&shown["pdf_state"], &shown["link"]), (&json!("current"), &json!(null)));
+    assert_eq!(shown["pdf"]["size_bytes"], json!(answer.body.len()));
+
+    // The very bytes that partners are served, and a byte more.
+    let path = |name: &str| deployment.folder.path().join(name);
+    fs::write(path("served.pdf"), &answer.body).unwrap();
+    fs::write(path("forged.pdf"), [&answer.body[..], b" "].concat()).unwrap();
+    let verified = deployment.json(&["report", "verify", "served.pdf"]);
+    assert_eq!(verified["sha256"], shown["pdf"]["sha256"]);
+    assert_eq!(
+        (&verified["report_number"], &verified["is_current"]),
+        (&json!(number), &json!(true))
+    );
+    deployment
+        .run(&["report", "verify", "forged.pdf"])
+        .failed(3, "no published PDF");
+    deployment
+        .run(&["report", "verify", "nothing.pdf"])
+        .failed(2, "nothing.pdf");
+
+    // Under another address the PDF no longer holds; and what took its place is told.
+    service.db.batch_execute(address).await.unwrap();
+    let shown = deployment.json(&["report", "show", PUBLISHED]);
+    assert_eq!(shown["pdf_state"], "stale");
+    assert!(
+        shown["link"].as_str().unwrap().starts_with("https://reports.example/"),
+        "{shown}"
+    );
+    service
+        .db
+        .batch_execute(&format!(
+            "INSERT INTO published_pdfs (object_key, inspection_id, organization_id, sha256, size_bytes)
+             SELECT 'reports/next.pdf', id, organization_id, sha256('next'), 4 FROM inspections WHERE id = '{PUBLISHED}';
+             UPDATE inspections SET pdf_object_key = 'reports/next.pdf' WHERE id = '{PUBLISHED}'"
+        ))
+        .await
+        .unwrap();
+    let verified = deployment.json(&["report", "verify", "served.pdf"]);
+    assert_eq!(verified["is_current"], false);
+    assert!(verified["replaced_at"].is_string(), "{verified}");
+    let table = deployment.run(&["report", "show", number]).stdout;
+    assert!(
+        table.contains("earlier") && table.contains(verified["sha256"].as_str().unwrap()),
+        "{table}"
+    );
+    deployment
+        .run(&["report", "show", "IZM-2026-999999"])
+        .failed(3, "no report");
+}

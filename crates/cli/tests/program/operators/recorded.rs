@@ -1,0 +1,256 @@
+//! The sessions of `docs/operating.md` and `docs/onboarding.md`, run as they stand there: each command's output is compared with
+//! what the page says. `RECORD=1` writes what the commands print into the page instead.
+//!
+//! What differs from run to run is of a few kinds: ids, key ids, secrets, tokens, times. Two outputs are equal if they are with each of
+//! these put aside. One that the page's output names stands for what the run printed in its place, also in later commands.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Write as _};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use partner_api_tests::{cluster, port};
+use regex::{Captures, Regex};
+
+use super::program::Deployment;
+
+/// Where the pages have the service listen.
+const LISTEN: &str = "127.0.0.1:8080";
+/// Ends the output of a command.
+const END: &str = "--end-of-command--";
+
+/// Kinds of what differs. Those that are named stand for one thing throughout the page.
+const KINDS: &str = r"(?x)
+    (?P<key>vip_(?:test|live)_[A-Z2-7]{22})
+  | (?P<secret>\b[A-Z2-7]{32}\b)
+  | (?P<token>insp_[0-9A-HJKMNP-TV-Z]{26})
+  | (?:insp_…[0-9A-HJKMNP-TV-Z]{4})
+  | (?P<id>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)
+  | (?P<check>\b[0-9a-f]{16}\b)
+  | (?:\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b)
+  | (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00))
+  | (?:\b\d+(?:\.\d+)?\ ms\b)";
+const NAMED: [&str; 5] = ["key", "secret", "token", "id", "check"];
+
+/// A page, in which commands are told apart from the rest.
+enum Part {
+    Text(String),
+    Command { line: String, output: String },
+}
+
+fn parts(page: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut in_session = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            in_session = line == "```console";
+            parts.push(Part::Text(format!("{line}\n")));
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| in_session) {
+            parts.push(Part::Command {
+                line: command.to_owned(),
+                output: String::new(),
+            });
+        } else {
+            match parts.last_mut() {
+                Some(Part::Command { line: command, output }) if in_session => {
+                    match line.strip_prefix("> ").filter(|_| output.is_empty()) {
+                        Some(more) => write!(command, "\n{more}").unwrap(),
+                        None => writeln!(output, "{line}").unwrap(),
+                    }
+                }
+                _ => parts.push(Part::Text(format!("{line}\n"))),
+            }
+        }
+    }
+    parts
+}
+
+/// A shell that runs one command after the other, in one session.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Shell {
+    fn start(deployment: &Deployment) -> Self {
+        let mut bash = Command::new("bash");
+        deployment
+            .surround(bash.args(["--noprofile", "--norc"]))
+            .env_remove("PARTNER_API_MASTER_KEY_FILE")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = bash.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // What is told on standard error belongs to the session.
+        input.write_all(b"exec 2>&1\n").unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    fn run(&mut self, command: &str) -> String {
+        self.input
+            .write_all(format!("{command}\necho {END}\n").as_bytes())
+            .unwrap();
+        let mut output = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.output.read_line(&mut line).unwrap() > 0,
+                "the shell ended: {output}"
+            );
+            match line.strip_suffix(&format!("{END}\n")) {
+                Some("") => return output,
+                Some(rest) => return output + rest + "\n",
+                None => output.push_str(&line),
+            }
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // Its background jobs are of its own process group; a service that a failed test leaves ends with the signal.
+        let _ = self.input.write_all(b"kill $(jobs -p) 2>/dev/null; wait; exit\n");
+        let _ = self.child.wait();
+    }
+}
+
+/// What the page's names stand for in this run, and the other way round.
+#[derive(Default)]
+struct Names {
+    to_run: HashMap<String, String>,
+    to_page: HashMap<String, String>,
+}
+
+impl Names {
+    fn add(&mut self, page: &str, run: &str) {
+        if !self.to_run.contains_key(page) && !self.to_page.contains_key(run) {
+            self.to_run.insert(page.to_owned(), run.to_owned());
+            self.to_page.insert(run.to_owned(), page.to_owned());
+        }
+    }
+
+    fn replaced(text: &str, by: &HashMap<String, String>) -> String {
+        let mut longest: Vec<_> = by.iter().collect();
+        longest.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        longest
+            .into_iter()
+            .fold(text.to_owned(), |text, (from, to)| text.replace(from.as_str(), to))
+    }
+}
+
+fn named(kinds: &Regex, text: &str) -> Vec<(&'static str, String)> {
+    let of = |found: &Captures<'_>| {
+        NAMED
+            .into_iter()
+            .find_map(|kind| found.name(kind).map(|value| (kind, value.as_str().to_owned())))
+    };
+    kinds.captures_iter(text).filter_map(|found| of(&found)).collect()
+}
+
+/// Tables are as wide as what stands in them.
+fn without_what_differs(kinds: &Regex, text: &str) -> String {
+    let spaces = Regex::new(" {2,}").unwrap();
+    let text = kinds.replace_all(text, "~");
+    let lines: Vec<_> = text
+        .lines()
+        .map(|line| spaces.replace_all(line, "  ").trim_end().to_owned())
+        .collect();
+    lines.join("\n").trim_end().to_owned()
+}
+
+async fn follow(name: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let path = root.join(name);
+    let page = fs::read_to_string(&path).unwrap();
+    let deployment = Deployment::new().await;
+    // The page begins before the first migration.
+    let client = cluster::connect(&deployment.config).await;
+    client
+        .batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        .await
+        .unwrap();
+    symlink(root.join("samples"), deployment.folder.path().join("samples")).unwrap();
+    let kinds = Regex::new(KINDS).unwrap();
+    let mut names = Names::default();
+    names.add(LISTEN, &port::free_address().to_string());
+    let host = nix_name(&["uname", "-n"]);
+    let user = nix_name(&["id", "-un"]);
+
+    let mut shell = Shell::start(&deployment);
+    let mut recorded = String::new();
+    let mut wrong = Vec::new();
+    for part in parts(&page) {
+        match part {
+            Part::Text(text) => recorded.push_str(&text),
+            Part::Command { line, output } => {
+                let printed = shell.run(&Names::replaced(&line, &names.to_run));
+                // Who runs the tests, and where, is not the page's business.
+                let printed = column(&column(&printed, &user, "ops"), &host, "db");
+                for (kind, run) in named(&kinds, &printed) {
+                    let known = names.to_page.contains_key(&run);
+                    let next = named(&kinds, &output)
+                        .into_iter()
+                        .find(|(of, page)| *of == kind && !names.to_run.contains_key(page));
+                    if let (false, Some((_, page))) = (known, next) {
+                        names.add(&page, &run);
+                    }
+                }
+                let shown = Names::replaced(&printed, &names.to_page);
+                let (expected, found) = (
+                    without_what_differs(&kinds, &output),
+                    without_what_differs(&kinds, &shown),
+                );
+                if expected != found {
+                    wrong.push(format!(
+                        "$ {line}\n--- the page\n{expected}\n--- the program\n{found}\n"
+                    ));
+                }
+                writeln!(recorded, "$ {}\n{}", line.replace('\n', "\n> "), shown.trim_end()).unwrap();
+                if shown.trim_end().is_empty() {
+                    recorded.pop();
+                }
+            }
+        }
+    }
+    if std::env::var_os("RECORD").is_some() {
+        fs::write(&path, recorded).unwrap();
+    } else {
+        assert!(
+            wrong.is_empty(),
+            "{name}; RECORD=1 writes it anew\n{}",
+            wrong.join("\n")
+        );
+    }
+}
+
+fn nix_name(command: &[&str]) -> String {
+    let output = Command::new(command[0]).args(&command[1..]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A word that stands alone, replaced by one that takes its place in a table.
+fn column(text: &str, word: &str, by: &str) -> String {
+    let alone = Regex::new(&format!(r"(?m)(^| ){}( |:|$)", regex::escape(word))).unwrap();
+    let in_place = |found: &Captures<'_>| match &found[2] {
+        " " => format!("{}{by:width$} ", &found[1], width = word.len()),
+        after => format!("{}{by}{after}", &found[1]),
+    };
+    alone.replace_all(text, in_place).into_owned()
+}
+
+/// KEY-1, KEY-11, OPS-1
+#[tokio::test]
+async fn the_operators_page_is_what_the_program_does() {
+    follow("docs/operating.md").await;
+}
+
+/// SVC-7, KEY-3
+#[tokio::test]
+async fn the_partners_way_to_live_is_what_the_program_does() {
+    follow("docs/onboarding.md").await;
+}

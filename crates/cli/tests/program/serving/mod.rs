@@ -1,0 +1,99 @@
+//! `partner-api serve` as a process: its signals and its log.
+
+mod signals;
+mod unread_log;
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use partner_api_tests::port::free_address;
+use tempfile::TempDir;
+
+/// How long anything may take that must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `partner-api serve` with a database of its own; standard error is a pipe.
+struct Serving {
+    process: Child,
+    address: SocketAddr,
+    internal: SocketAddr,
+    // Removed last.
+    _folder: TempDir,
+}
+
+impl Serving {
+    fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // As root, PostgreSQL runs as another user, who must be able to enter.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (address, internal) = (free_address(), free_address());
+        let process = Command::new(env!("CARGO_BIN_EXE_partner-api"))
+            .args(["serve", "--ip-limit", "0", "--log-format", "json"])
+            .args([
+                "--listen",
+                &address.to_string(),
+                "--internal-listen",
+                &internal.to_string(),
+            ])
+            .args(more)
+            .arg("--data-dir")
+            .arg(folder.path())
+            .env("PARTNER_API_MASTER_KEY", "5a".repeat(32))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut serving = Self {
+            process,
+            address,
+            internal,
+            _folder: folder,
+        };
+        serving.until("it does not listen", |serving| {
+            assert_eq!(serving.process.try_wait().unwrap(), None, "it has ended");
+            TcpStream::connect(address).is_ok()
+        });
+        serving
+    }
+
+    /// Waits until something is so.
+    fn until(&mut self, otherwise: &str, is_so: impl Fn(&mut Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "{otherwise}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.process.id().try_into().unwrap()), signal).unwrap();
+    }
+
+    /// Tells it to stop, and waits until it has.
+    fn stop(&mut self) -> ExitStatus {
+        self.signal(Signal::SIGTERM);
+        self.until("it does not end", |serving| {
+            serving.process.try_wait().unwrap().is_some()
+        });
+        self.process.wait().unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Where a test has failed; its database ends with it.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

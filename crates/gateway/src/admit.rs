@@ -1,0 +1,90 @@
+//! Admitting a verified request.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+
+use crate::request::Refused;
+use crate::verify::Verified;
+use crate::{Contract, DecodedQuery, Destination, Outcome, RequestInfo};
+
+/// A caller's rate-limit status: where a request stands in its window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateLimitStatus {
+    /// Requests per window.
+    pub limit: u32,
+    /// The request's number in the window, from 1.
+    pub position: u32,
+    /// The time to the window's end.
+    pub resets_in: Duration,
+}
+
+impl RateLimitStatus {
+    /// Requests left in the window.
+    pub fn remaining(&self) -> u32 {
+        self.limit.saturating_sub(self.position)
+    }
+
+    /// Whether the request is over the limit.
+    pub fn is_exceeded(&self) -> bool {
+        self.position > self.limit
+    }
+}
+
+/// The outcome of [`Contract::admit`].
+pub struct Admission<C: Contract> {
+    /// The caller's rate-limit status, if the request was counted.
+    pub rate_limit: Option<RateLimitStatus>,
+    /// The caller, or why it is not admitted.
+    pub caller: Outcome<C::Caller, C>,
+}
+
+/// A request that is admitted.
+pub(super) struct Admitted<C: Contract> {
+    pub info: RequestInfo,
+    pub destination: Destination<C>,
+    pub head: Parts,
+    pub query: DecodedQuery,
+    pub body: Bytes,
+    pub hold: C::BodyHold,
+    pub caller: C::Caller,
+    _stage: (),
+}
+
+/// Admits the request.
+///
+/// # Errors
+/// Those of [`Contract::admit`].
+pub(super) async fn admit<C: Contract>(
+    contract: &C,
+    verified: Verified<C>,
+) -> Result<Admitted<C>, Box<Refused<C::Code>>> {
+    let Verified {
+        mut info,
+        destination,
+        head,
+        query,
+        body,
+        hold,
+        verified,
+        ..
+    } = verified;
+    let admission = contract
+        .admit(&info, &head.headers, destination.route(), verified)
+        .await;
+    info.rate_limit = admission.rate_limit;
+    match admission.caller {
+        Ok(caller) => Ok(Admitted {
+            info,
+            destination,
+            head,
+            query,
+            body,
+            hold,
+            caller,
+            _stage: (),
+        }),
+        Err(error) => Err(info.refused(error)),
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether the caller may call the operation.
+
+use crate::Contract;
+use crate::Reason;
+use crate::request::{Answered, Refused};
+use crate::route::Routed;
+
+/// The outcome of authorization.
+pub(super) enum Authorized<C: Contract> {
+    /// The caller has asked for this response in place of the endpoint's.
+    Prepared(Answered),
+    /// The endpoint is to be called.
+    Call(AuthorizedCall<C>),
+}
+
+/// A request whose caller may call its operation.
+pub(super) struct AuthorizedCall<C: Contract>(Routed<C>);
+
+impl<C: Contract> AuthorizedCall<C> {
+    /// The request.
+    pub fn into_routed(self) -> Routed<C> {
+        self.0
+    }
+}
+
+/// Authorizes the call.
+///
+/// # Errors
+/// Those of [`Contract::prepared`] and [`Contract::authorize`].
+pub(super) fn authorize<C: Contract>(contract: &C, routed: Routed<C>) -> Result<Authorized<C>, Box<Refused<C::Code>>> {
+    match contract.prepared(routed.route, &routed.headers) {
+        Ok(None) => {}
+        Ok(Some(response)) => {
+            return Ok(Authorized::Prepared(Answered {
+                info: routed.info,
+                response,
+            }));
+        }
+        Err(error) => {
+            let mut info = routed.info;
+            // Errors of these statuses otherwise occur before a request is counted.
+            if error.reason == Some(Reason::AnswerOrdered) && matches!(error.status(), 401 | 408 | 413) {
+                info.rate_limit = None;
+            }
+            return Err(info.refused(error));
+        }
+    }
+    match contract.authorize(&routed.caller, routed.route) {
+        Ok(()) => Ok(Authorized::Call(AuthorizedCall(routed))),
+        Err(error) => Err(routed.info.refused(error)),
+    }
+}

@@ -1,0 +1,144 @@
+//! Finding the operation of a method and a raw path.
+
+use http::Method;
+
+use crate::{ApiError, Contract, Outcome};
+
+/// The operation that a request leads to.
+pub(super) struct Found<R: 'static> {
+    /// Its route, from the contract's table.
+    pub route: &'static R,
+    /// The path's variables.
+    pub variables: Vec<(&'static str, String)>,
+}
+
+/// Finds the operation of a method and a raw path, and the template that the path fits: 404 if there is none, 405 with the
+/// methods that the path has if the method is not among them.
+pub(super) fn find<C: Contract>(method: &Method, path: &str) -> (&'static str, Outcome<Found<C::Route>, C>) {
+    let line = |route: &C::Route| {
+        let operation = C::operation(route);
+        (operation.method, operation.path)
+    };
+    match lookup(C::routes(), line, method, path) {
+        Lookup::Found(found) => (line(found.route).1, Ok(found)),
+        Lookup::OtherMethods { template, allowed } => (template, Err(ApiError::method_not_allowed(method, allowed))),
+        Lookup::UnknownPath => {
+            let (template, error) = C::unknown_path(path);
+            (template, Err(error))
+        }
+    }
+}
+
+enum Lookup<R: 'static> {
+    Found(Found<R>),
+    /// The path fits a template that has other methods.
+    OtherMethods {
+        template: &'static str,
+        /// The methods, as `Allow` has them.
+        allowed: String,
+    },
+    /// The path fits no template.
+    UnknownPath,
+}
+
+/// Looks a method and a raw path up; `line` returns a route's method and template.
+fn lookup<R>(
+    routes: &'static [R],
+    line: impl Fn(&R) -> (&'static str, &'static str),
+    method: &Method,
+    path: &str,
+) -> Lookup<R> {
+    let (mut methods, mut fitting) = (Vec::new(), None);
+    for route in routes {
+        let (known, template) = line(route);
+        let Some(variables) = variables(template, path) else {
+            continue;
+        };
+        if known == method.as_str() {
+            return Lookup::Found(Found { route, variables });
+        }
+        methods.push(known);
+        fitting = Some(template);
+    }
+    let Some(template) = fitting else {
+        return Lookup::UnknownPath;
+    };
+    methods.sort_unstable();
+    Lookup::OtherMethods {
+        template,
+        allowed: methods.join(", "),
+    }
+}
+
+/// What to change in a path that fits no template, if a single change makes it fit one.
+pub fn near_miss<C: Contract>(path: &str) -> Option<&'static str> {
+    // A path of nothing but slashes must not cost more than any other.
+    let single = path.split('/').filter(|segment| !segment.is_empty());
+    let single = format!("/{}", single.collect::<Vec<_>>().join("/"));
+    let unescaped = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let candidates = [
+        (path.trim_end_matches('/').to_string(), "remove the trailing slash"),
+        (single, "remove the doubled slash"),
+        (unescaped.into_owned(), "write it without percent escapes"),
+        (path.to_ascii_lowercase(), "write it in lower case"),
+    ];
+    let fits = |path: &str| {
+        let mut routes = C::routes().iter();
+        routes.any(|route| variables(C::operation(route).path, path).is_some())
+    };
+    let found = candidates.into_iter().find(|(candidate, _)| fits(candidate));
+    found.map(|(_, remedy)| remedy)
+}
+
+/// The variables of a raw path that fits a template byte for byte; a variable is one segment without escapes.
+fn variables(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
+    let mut found = Vec::new();
+    let mut segments = path.split('/');
+    for wanted in template.split('/') {
+        let segment = segments.next()?;
+        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(_) if segment.is_empty() || segment.contains('%') => return None,
+            Some(name) => found.push((name, segment.to_string())),
+            None if segment != wanted => return None,
+            None => {}
+        }
+    }
+    segments.next().is_none().then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ROUTES: &[(&str, &str)] = &[("POST", "/a/{id}"), ("GET", "/a"), ("DELETE", "/a/{id}")];
+
+    fn found(method: &str, path: &str) -> Lookup<(&'static str, &'static str)> {
+        lookup(ROUTES, |route| *route, &method.parse().unwrap(), path)
+    }
+
+    #[test]
+    fn a_path_with_other_methods_lists_them_in_order() {
+        for (method, path, expected) in [("GET", "/a", &ROUTES[1]), ("DELETE", "/a/1", &ROUTES[2])] {
+            let Lookup::Found(found) = found(method, path) else {
+                panic!("{method} {path}")
+            };
+            assert!(std::ptr::eq(expected, found.route), "{method} {path}");
+        }
+        assert!(matches!(found("GET", "/b"), Lookup::UnknownPath));
+        let Lookup::OtherMethods { template, allowed } = found("PUT", "/a/1") else {
+            panic!("another method")
+        };
+        assert_eq!((template, allowed.as_str()), ("/a/{id}", "DELETE, POST"));
+    }
+
+    #[test]
+    fn a_path_fits_its_template_byte_for_byte() {
+        let found = variables("/a/{id}/b", "/a/1/b");
+        assert_eq!(found, Some(vec![("id", "1".to_string())]));
+        for other in [
+            "/a/1/b/", "/a//b", "//a/1/b", "/a/1/%62", "/a/%31/b", "/a/1", "/A/1/b", "/a/1/b/c",
+        ] {
+            assert_eq!(variables("/a/{id}/b", other), None, "{other}");
+        }
+    }
+}

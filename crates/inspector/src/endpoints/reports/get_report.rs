@@ -1,0 +1,199 @@
+//! `GET /inspector/v1/reports/{id}`: a report as it is being written, and what waits for it.
+
+use std::collections::BTreeMap;
+
+use codegen_runtime::ExactNumber;
+use data_encoding::HEXLOWER;
+use partner_api::plausible;
+use partner_api::storage::LINK_LIFETIME;
+use partner_api_domain::threshold;
+use partner_api_store::connection::Connection;
+use partner_api_store::measurements::{self, Waiting};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::no_link;
+use crate::caller::{Caller, Inspector};
+use crate::context::Context;
+use crate::db::report::{self, Answer, Writer};
+use crate::error::{self, ApiError};
+use crate::generated::responses::GetReportResponse;
+use crate::generated::types::{
+    Bounds, Form, GetReportPath, Photo, Point, Pricing, Report, ReportData, Transition, Vehicle, WaitingMeasurement,
+    WaitingValue,
+};
+use crate::rules::moves::Status;
+
+/// Answers the report with its forms, photos, transitions, and the measurements that wait for its plate at its branch.
+///
+/// # Errors
+/// `not_found` for no report at a branch of the inspector's.
+pub async fn handle(context: &Context, caller: &Caller, path: GetReportPath) -> Result<GetReportResponse, ApiError> {
+    let inspector = caller.inspector()?;
+    let client = context.db(caller).await?;
+    Ok(GetReportResponse::Ok(
+        whole(context, &client, inspector, path.id).await?,
+    ))
+}
+
+/// A report as it is told.
+pub(in crate::endpoints) async fn whole(
+    context: &Context,
+    client: &Connection,
+    inspector: &Inspector,
+    id: Uuid,
+) -> Result<Report, ApiError> {
+    let report = report::find(client, inspector, id).await?;
+    let report = report.ok_or_else(error::no_such_report)?;
+    // In any status in which somebody may still look: what is not applied is to be ignored by somebody.
+    let waiting = match report.status {
+        Status::Archived | Status::Cancelled => Vec::new(),
+        _ => measurements::waiting(client, id, plausible::documented).await?,
+    };
+    let today = report::numbers(&report);
+    let waiting = waiting
+        .into_iter()
+        .map(|one| waiting_measurement(one, &today))
+        .collect();
+    let is_published = report.published_at.is_some();
+    let may_become = report.status.may_become(report.before_request());
+    let mut photos = Vec::with_capacity(report.photos.len());
+    for photo in &report.photos {
+        photos.push(linked(context, photo).await?);
+    }
+    Ok(Report {
+        data: ReportData {
+            id: report.id,
+            version: report.version,
+            report_number: report.report_number.clone(),
+            status: report.status.into(),
+            may_become: may_become.into_iter().map(Status::into).collect(),
+            branch_id: report.branch_id,
+            plate: report.plate.clone(),
+            vehicle: vehicle(&report.vehicle),
+            mileage_km: report.mileage_km,
+            summary: report.summary.clone(),
+            recommendation: report.recommendation.clone(),
+            pricing: pricing(&report.pricing),
+            forms: report.forms.iter().map(form).collect(),
+            photos,
+            waiting,
+            transitions: report.transitions.iter().map(transition).collect(),
+            overall_score: is_published.then_some(report.overall_score),
+            public_slug: report.public_slug.clone(),
+            pdf_sha256: report.pdf_sha256.as_deref().map(|digest| HEXLOWER.encode(digest)),
+            created_at: report.created_at,
+            published_at: report.published_at,
+        },
+    })
+}
+
+async fn linked(context: &Context, photo: &report::Photo) -> Result<Photo, ApiError> {
+    let link = async |key: &str| {
+        let storage = &context.service().storage;
+        let link = storage.presign(key, LINK_LIFETIME).await;
+        link.map(|link| link.url).map_err(|error| no_link(&error))
+    };
+    Ok(Photo {
+        id: photo.id,
+        kind: photo.kind.clone(),
+        point_code: photo.point_code.clone(),
+        caption: photo.caption.clone(),
+        url: link(&photo.object_key).await?,
+        thumb_url: link(&photo.thumb_object_key).await?,
+        is_shown: photo.is_shown,
+    })
+}
+
+fn vehicle(vehicle: &report::Vehicle) -> Vehicle {
+    Vehicle {
+        plate: vehicle.plate.clone(),
+        vin: vehicle.vin.clone(),
+        brand: vehicle.brand.clone(),
+        model: vehicle.model.clone(),
+        year: vehicle.year,
+        factory_power_hp: vehicle.factory_power_hp,
+    }
+}
+
+fn pricing(pricing: &report::Pricing) -> Pricing {
+    Pricing {
+        package_name: pricing.package_name.clone(),
+        base_price: pricing.base_price,
+        discount_percent: pricing.discount_percent,
+        discount_name: pricing.discount_name.clone(),
+        final_price: pricing.final_price,
+        payment_type: pricing.payment_type.clone(),
+        currency: pricing.currency.clone(),
+    }
+}
+
+fn form(form: &report::Form) -> Form {
+    Form {
+        template_code: form.template_code.clone(),
+        name: form.name.clone(),
+        is_test_line: form.is_test_line,
+        general_note: form.general_note.clone(),
+        points: form.points.iter().map(point).collect(),
+    }
+}
+
+fn point(point: &report::Point) -> Point {
+    let answer = point.answer.as_ref();
+    Point {
+        code: point.code.clone(),
+        name: point.name.clone(),
+        unit: point.unit.clone(),
+        status_code: answer.map(|answer| answer.status_code.clone()),
+        numeric_value: answer.and_then(|answer| answer.numeric_value).map(ExactNumber::from),
+        note: answer.map(|answer| answer.note.clone()),
+        written_by: answer.map(writer),
+        written_at: answer.map(|answer| answer.written_at),
+        bounds: point.bounds.map(bounds),
+    }
+}
+
+fn writer(answer: &Answer) -> String {
+    match &answer.written_by {
+        Writer::Person(name) => name.clone(),
+        Writer::Device(Some(serial)) => format!("device {serial}"),
+        Writer::Device(None) => "device".to_owned(),
+    }
+}
+
+fn bounds(bounds: threshold::Bounds) -> Bounds {
+    Bounds {
+        good_min: bounds.good_min.map(ExactNumber::from),
+        good_max: bounds.good_max.map(ExactNumber::from),
+        borderline_min: bounds.borderline_min.map(ExactNumber::from),
+        borderline_max: bounds.borderline_max.map(ExactNumber::from),
+    }
+}
+
+fn transition(transition: &report::Transition) -> Transition {
+    Transition {
+        from: transition.from.map(|status| status.word().to_owned()),
+        to: transition.to.into(),
+        by: transition.by.clone(),
+        reason: transition.reason.clone(),
+        at: transition.at,
+    }
+}
+
+fn waiting_measurement(waiting: Waiting, today: &BTreeMap<&str, Decimal>) -> WaitingMeasurement {
+    let values = waiting.points.into_iter().map(|point| WaitingValue {
+        value: point.value.into(),
+        would_be: point.outcome.ok().map(|status| status.code().to_owned()),
+        skipped_for: point.outcome.err().map(|reason| reason.word().to_owned()),
+        today: today.get(point.code.as_str()).copied().map(ExactNumber::from),
+        code: point.code,
+    });
+    WaitingMeasurement {
+        id: waiting.id,
+        device_serial: waiting.device_serial,
+        partner: Some(waiting.partner),
+        received_at: waiting.received_at,
+        measured_at: waiting.measured_at,
+        values: values.collect(),
+    }
+}

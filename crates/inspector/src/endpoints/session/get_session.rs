@@ -1,0 +1,33 @@
+//! `GET /inspector/v1/session`: who is signed in.
+
+use crate::caller::{Caller, Inspector};
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::generated::responses::GetSessionResponse;
+use crate::generated::types::{Branch, Session, SessionData};
+
+/// Tells who is signed in, for which branches, and the token that each write carries.
+///
+/// # Errors
+/// `signed_out` without a session.
+#[allow(clippy::unused_async, reason = "what is generated awaits it")]
+pub async fn handle(_: &Context, caller: &Caller) -> Result<GetSessionResponse, ApiError> {
+    Ok(GetSessionResponse::Ok(shown(caller.inspector()?)))
+}
+
+/// A session as it is told.
+pub(super) fn shown(inspector: &Inspector) -> Session {
+    let branches = inspector.branches().iter().map(|branch| Branch {
+        id: branch.id,
+        code: branch.code.clone(),
+        name: branch.name.clone(),
+    });
+    Session {
+        data: SessionData {
+            inspector: inspector.name().to_owned(),
+            branches: branches.collect(),
+            csrf_token: inspector.csrf_token(),
+            ends_at: inspector.ends_at(),
+        },
+    }
+}

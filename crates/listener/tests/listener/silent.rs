@@ -1,0 +1,132 @@
+//! Connections that say nothing, or never finish saying it.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::setup::{GET_BLOCK, HELLO, PREFACE, ask, ends, frame, get, opening, quick, read_frame_kind, soon, start};
+
+/// Ways to open a connection and ask for nothing.
+fn silences() -> Vec<(&'static str, Vec<u8>)> {
+    let unended_headers = [opening(), frame(1, 0, 1, &[0x82])].concat();
+    vec![
+        ("nothing", Vec::new()),
+        ("half a head", b"GET /hello HTTP/1.1\r\nHos".to_vec()),
+        ("half a preface", PREFACE[..18].to_vec()),
+        ("an HTTP/2 connection without a request", opening()),
+        ("HEADERS without END_HEADERS", unended_headers),
+    ]
+}
+
+/// REQ-13
+#[tokio::test]
+async fn a_connection_that_does_not_ask_is_ended_by_the_servers_clock() {
+    let served = start(quick());
+    let mut waiting = Vec::new();
+    for (name, opening) in silences() {
+        let mut stream = served.connect().await;
+        stream.write_all(&opening).await.unwrap();
+        waiting.push((name, stream));
+    }
+    served.answers_others().await;
+    for (name, stream) in &mut waiting {
+        println!("{name}");
+        ends(stream).await;
+    }
+    assert_eq!(served.running.tally().no_request, waiting.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eleven_hundred_silent_connections_keep_nobody_out() {
+    let served = start(quick());
+    let mut waiting: Vec<TcpStream> = Vec::new();
+    for (_, opening) in silences().iter().cycle().take(1100) {
+        let mut stream = served.connect().await;
+        stream.write_all(opening).await.unwrap();
+        waiting.push(stream);
+    }
+    served.answers_others().await;
+    // Their own address is answered as well: the oldest of them gives way.
+    let mut one_more = served.connect().await;
+    assert_eq!(ask(&mut one_more, HELLO).await.status, 200);
+    for stream in &mut waiting {
+        ends(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_drips_is_ended_be_it_the_first_or_a_later_one() {
+    let served = start(quick());
+    let drips = |mut stream: TcpStream| async move {
+        soon(async {
+            // Every byte is one more than before: only the server's clock ends this.
+            while stream.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    };
+    tokio::join!(
+        drips(served.connect().await),
+        drips(served.idle().await),
+        served.answers_others()
+    );
+    let tally = served.running.tally();
+    assert_eq!((tally.no_request, tally.slow_head), (1, 1));
+}
+
+#[tokio::test]
+async fn a_header_block_that_never_ends_is_ended() {
+    let served = start(quick());
+    let mut stream = served.connect().await;
+    stream
+        .write_all(&[opening(), frame(1, 0, 1, &[0x82])].concat())
+        .await
+        .unwrap();
+    soon(async {
+        while stream.write_all(&frame(9, 0, 1, b"")).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    served.answers_others().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_ended_and_pings_buy_it_no_time() {
+    let served = start(quick());
+    let mut http1 = served.idle().await;
+    ends(&mut http1).await;
+
+    // One that answers the server's own pings, and one that sends its own without end.
+    let (mut client, answering) = served.http2_with(&mut h2::client::Builder::new()).await;
+    let (response, _) = client.send_request(get("/hello"), true).unwrap();
+    assert_eq!(soon(response).await.unwrap().status(), 200);
+    soon(answering).await.unwrap();
+
+    let stream = served.connect().await;
+    let (mut reading, mut writing) = stream.into_split();
+    let request = frame(1, 5, 1, GET_BLOCK);
+    writing.write_all(&[opening(), request].concat()).await.unwrap();
+    let pings = tokio::spawn(async move {
+        while writing.write_all(&frame(6, 0, 0, b"12345678")).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let mut received = Vec::new();
+    let _ = soon(reading.read_to_end(&mut received)).await;
+    soon(pings).await.unwrap();
+    assert_eq!(served.running.tally().idle, 3);
+}
+
+#[tokio::test]
+async fn an_idle_http2_connection_is_told_before_it_is_ended() {
+    let served = start(quick());
+    let mut stream = served.connect().await;
+    let request = frame(1, 5, 1, GET_BLOCK);
+    stream.write_all(&[opening(), request].concat()).await.unwrap();
+    // A stream that ends without a GOAWAY makes the reading fail.
+    soon(async { while read_frame_kind(&mut stream).await != 7 {} }).await;
+    ends(&mut stream).await;
+}

@@ -1,0 +1,214 @@
+//! The checks of the database.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use partner_api::admission::nonces;
+use partner_api::config::Config;
+use partner_api::replicas;
+use partner_api::request_log;
+use partner_api::startup::CommandDatabase;
+use partner_api_store::connection::Connection;
+use partner_api_store::migrate;
+
+use super::{BOUND, CLOCK_FAILS, CLOCK_WARNS, Checks};
+use crate::failure::Failure;
+
+partner_api_store::statement! {
+    CLOCK = "SELECT clock_timestamp() AS now";
+    SETTINGS = "SELECT current_setting('server_version') AS version, current_setting('fsync')::boolean AS fsync, \
+                  current_setting('full_page_writes')::boolean AS full_page_writes, \
+                  pg_is_in_recovery() AS is_standby";
+    SEALED = "SELECT key_id, secret_nonce, secret_ciphertext FROM api_keys \
+              WHERE environment = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY key_id";
+    /// Keys that are a partner's last one and expire soon.
+    ENDING = "SELECT k.key_id, p.name, k.expires_at FROM api_keys k JOIN partners p ON p.id = k.partner_id \
+              WHERE p.is_enabled AND k.revoked_at IS NULL AND k.expires_at BETWEEN now() AND now() + interval '7 days' \
+                AND NOT EXISTS (SELECT FROM api_keys o WHERE o.partner_id = k.partner_id AND o.environment = k.environment \
+                  AND o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > k.expires_at)) \
+              ORDER BY k.expires_at";
+    WAITING = "SELECT count(*) AS waiting, min(received_at) AS since FROM measurements WHERE status = 'PENDING'";
+}
+
+pub(super) async fn look(config: &Config, database: &CommandDatabase, checks: &mut Checks) -> Result<(), Failure> {
+    let connection = Connection::take(&database.pool, BOUND).await?;
+    settings(&connection, checks).await?;
+    clock(&connection, checks).await?;
+    match migrate::status(&database.target).await.and_then(migrate::current) {
+        Ok(()) => checks.ok("migrations", "all applied"),
+        Err(error) => {
+            checks.failed("migrations", error.to_string(), "partner-api migrate");
+            // The other checks need tables that may not exist yet.
+            return Ok(());
+        }
+    }
+    replicas(config, &connection, checks).await?;
+    secrets(config, &connection, checks).await?;
+    ending(&connection, checks).await?;
+    partitions(config, &connection, checks).await?;
+    waiting(&connection, checks).await
+}
+
+async fn settings(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    let row = connection.query_one(SETTINGS, &[]).await?;
+    let version: String = row.try_get("version")?;
+    if row.try_get("is_standby")? {
+        checks.failed(
+            "database",
+            format!("PostgreSQL {version}, a standby"),
+            "connect to the primary",
+        );
+    } else if !row.try_get::<_, bool>("fsync")? || !row.try_get::<_, bool>("full_page_writes")? {
+        let next = "set fsync and full_page_writes to on; otherwise a crash loses confirmed data";
+        checks.failed(
+            "database",
+            format!("PostgreSQL {version}, without fsync or full_page_writes"),
+            next,
+        );
+    } else {
+        checks.ok("database", format!("PostgreSQL {version}"));
+    }
+    Ok(())
+}
+
+async fn clock(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    let before = Utc::now();
+    let row = connection.query_one(CLOCK, &[]).await?;
+    let after = Utc::now();
+    let theirs: DateTime<Utc> = row.try_get("now")?;
+    let ahead = theirs - (before + (after - before) / 2);
+    let found = format!(
+        "the database's clock is {} ms ahead of this machine's",
+        ahead.num_milliseconds()
+    );
+    let next = "synchronize both clocks (chrony, systemd-timesyncd)";
+    match ahead.abs() {
+        much if much >= CLOCK_FAILS => checks.failed("clock", found, next),
+        some if some >= CLOCK_WARNS => checks.warning("clock", found, next),
+        _ => checks.ok("clock", found),
+    }
+    Ok(())
+}
+
+async fn replicas(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    const CHECK: &str = "replicas";
+    let replicas = replicas::list(connection).await?;
+    let shown: Vec<_> = replicas
+        .iter()
+        .map(|replica| format!("{} on {}, {}", replica.address, replica.host, replica.version))
+        .collect();
+    let found = shown.join("; ");
+    if replicas.is_empty() {
+        checks.warning(CHECK, "none is serving", "partner-api serve");
+    } else if let Some(other) = replicas
+        .iter()
+        .find(|replica| replica.environment != config.options.environment.as_str())
+    {
+        let next = format!(
+            "{} serves {}; all replicas of a database must have the same environment",
+            other.address, other.environment
+        );
+        checks.failed(CHECK, found, next);
+    } else if replicas.iter().any(|replica| replica.version != replicas[0].version) {
+        checks.warning(CHECK, found, "finish the upgrade; the replicas run different versions");
+    } else if replicas
+        .iter()
+        .any(|replica| replica.master_keys != replicas[0].master_keys)
+    {
+        checks.warning(
+            CHECK,
+            found,
+            "configure the same master keys on all replicas (partner-api secrets --help)",
+        );
+    } else {
+        checks.ok(CHECK, found);
+    }
+    Ok(())
+}
+
+async fn secrets(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    const CHECK: &str = "secrets";
+    let Ok(key) = config.master_key() else { return Ok(()) };
+    let rows = connection
+        .query(SEALED, &[&config.options.environment.as_str()])
+        .await?;
+    let mut closed = Vec::new();
+    for row in &rows {
+        let id: String = row.try_get("key_id")?;
+        if key
+            .open(&id, row.try_get("secret_nonce")?, row.try_get("secret_ciphertext")?)
+            .is_err()
+        {
+            closed.push(id);
+        }
+    }
+    match closed.as_slice() {
+        [] => checks.ok(CHECK, format!("all {} secrets can be decrypted", rows.len())),
+        [first, ..] => checks.failed(
+            CHECK,
+            format!(
+                "{} of {} secrets cannot be decrypted with this master key, for example {first}'s",
+                closed.len(),
+                rows.len()
+            ),
+            "provide the master key that encrypted them (--other-master-key-file), or create new keys",
+        ),
+    }
+    Ok(())
+}
+
+async fn ending(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    let rows = connection.query(ENDING, &[]).await?;
+    if rows.is_empty() {
+        checks.ok("keys", "every partner has a key valid for at least 7 more days");
+    }
+    for row in rows {
+        let (key, partner): (String, String) = (row.try_get("key_id")?, row.try_get("name")?);
+        let at: DateTime<Utc> = row.try_get("expires_at")?;
+        let found = format!("the last key of `{partner}`, {key}, expires at {}", crate::when::at(at));
+        checks.warning("keys", found, format!("partner-api key rotate {key}, or let it expire"));
+    }
+    Ok(())
+}
+
+async fn partitions(config: &Config, connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    const CHECK: &str = "partitions";
+    for table in [
+        nonces::PARTITIONS,
+        request_log::partitions(config.options.request_log_days),
+    ] {
+        let survey = table.survey(connection).await?;
+        let found = format!("{}: {} created in advance", table.table, survey.ahead.max(0));
+        let makes = "start a replica, which creates them";
+        match survey.ahead {
+            // Even the current partition is missing.
+            ..0 => checks.failed(CHECK, format!("{}: none for the current time", table.table), makes),
+            0 => checks.warning(CHECK, found, makes),
+            _ => checks.ok(CHECK, found),
+        }
+        if !survey.expired.is_empty() {
+            let found = format!("{}: {} can be dropped", table.table, survey.expired.len());
+            checks.warning(CHECK, found, "partner-api purge, if no replica drops them");
+        }
+    }
+    let dropped = request_log::drops(connection, Utc::now() - TimeDelta::days(1)).await?;
+    match dropped.iter().map(|drops| drops.dropped).sum::<i64>() {
+        0 => checks.ok("request log", "no entries were dropped in the last 24 h"),
+        sum => checks.warning(
+            "request log",
+            format!("{sum} requests of the last 24 h were not logged"),
+            "check that the database keeps up (partner-api request list)",
+        ),
+    }
+    Ok(())
+}
+
+async fn waiting(connection: &Connection, checks: &mut Checks) -> Result<(), Failure> {
+    let row = connection.query_one(WAITING, &[]).await?;
+    let waiting: i64 = row.try_get("waiting")?;
+    let since: Option<DateTime<Utc>> = row.try_get("since")?;
+    let found = match since {
+        None => "none pending".to_owned(),
+        Some(since) => format!("{waiting} pending, the oldest since {}", crate::when::at(since)),
+    };
+    checks.ok("measurements", found);
+    Ok(())
+}

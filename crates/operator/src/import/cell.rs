@@ -1,0 +1,335 @@
+//! Parses the values of cells of both formats, and describes those that are not valid.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use partner_api_domain::plate::Plate;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::value::{Type, Value, Wrong, meant, shown};
+use crate::names;
+
+/// The maximum lengths of single-line and multi-line texts, in characters.
+const LINE: usize = 500;
+const TEXT: usize = 100_000;
+
+/// A field of a line before parsing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    /// Missing, null, or an empty cell.
+    Nothing,
+    /// A cell of a CSV file.
+    Csv(&'a str),
+    /// A JSON value as written.
+    Json(&'a str),
+}
+
+impl<'a> Cell<'a> {
+    /// Returns its text, if it is a text.
+    pub(crate) fn text(self) -> Result<Cow<'a, str>, Wrong> {
+        match self {
+            Self::Nothing => Ok(Cow::Borrowed("")),
+            Self::Csv(text) => Ok(Cow::Borrowed(text)),
+            Self::Json(raw) => match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+                None => Err(Wrong {
+                    found: Some(kind_of(raw).to_owned()),
+                    expected: Cow::Borrowed("a text, in quotes"),
+                }),
+                Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
+                Some(_) => serde_json::from_str(raw)
+                    .map(Cow::Owned)
+                    .map_err(|_| Wrong::expected("a text whose escapes are characters")),
+            },
+        }
+    }
+
+    /// Returns its unquoted value: a number, true or false.
+    fn bare(self, expected: &'static str) -> Result<&'a str, Wrong> {
+        match self {
+            Self::Nothing => Ok(""),
+            Self::Csv(text) => Ok(text),
+            Self::Json(raw) if raw.starts_with('"') => Err(Wrong {
+                found: Some(format!("{}, in quotes", shown(raw.trim_matches('"')))),
+                expected: Cow::Owned(format!("{expected}, without quotes")),
+            }),
+            Self::Json(raw) if raw.starts_with(['[', '{']) => Err(Wrong {
+                found: Some(kind_of(raw).to_owned()),
+                expected: Cow::Borrowed(expected),
+            }),
+            Self::Json(raw) => Ok(raw),
+        }
+    }
+}
+
+/// The kind of a JSON value.
+pub(crate) fn kind_of(raw: &str) -> &'static str {
+    match raw.as_bytes().first() {
+        Some(b'"') => "a text",
+        Some(b'[') => "a list",
+        Some(b'{') => "an object",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// Parses a cell that is not empty. References, points and answers are parsed where their targets are known.
+pub(crate) fn read(of: Type, cell: Cell<'_>) -> Result<Value, Wrong> {
+    match of {
+        Type::Integer { min, max } => {
+            let number = integer(cell.bare("a whole number")?)?;
+            match i32::try_from(number) {
+                Ok(value) if (min..=max).contains(&number) => Ok(Value::Int(value)),
+                _ => Err(Wrong::found(
+                    &number.to_string(),
+                    format!("a whole number from {min} to {max}"),
+                )),
+            }
+        }
+        Type::Size => match integer(cell.bare("a whole number")?)? {
+            number if number >= 0 => Ok(Value::Long(number)),
+            number => Err(Wrong::found(&number.to_string(), "a whole number of at least 0")),
+        },
+        Type::Decimal { whole, scale, min, max } => decimal(cell.bare("a number")?, whole, scale, min, max),
+        Type::Number => number(cell.bare("a number")?).map(Value::Decimal),
+        Type::Bool => match cell.bare("true or false")? {
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            other => Err(Wrong::found(other, "true or false")),
+        },
+        Type::Time => time(&cell.text()?).map(Value::Time),
+        _ => text(of, &cell.text()?),
+    }
+}
+
+fn text(of: Type, text: &str) -> Result<Value, Wrong> {
+    let plain = |text: &str| !text.chars().any(char::is_control);
+    let right = match of {
+        Type::Id => {
+            return Uuid::try_parse(text)
+                .map(Value::Uuid)
+                .map_err(|_| Wrong::found(text, "an id, like 0197c2a4-6f00-7d33-8e4f-5a6b7c8d9e0f"));
+        }
+        Type::Plate => {
+            return Plate::parse(text)
+                .map(|plate| Value::Text(plate.into()))
+                .map_err(|error| Wrong::hidden(text, format!("a plate: it {error}")));
+        }
+        Type::Words(words) => {
+            let expected = || format!("one of {}{}", words.join(", "), meant(text, words));
+            words
+                .contains(&text)
+                .then_some(())
+                .ok_or_else(|| Wrong::found(text, expected()))
+        }
+        Type::Slug => crate::organization::slug(text)
+            .map(drop)
+            .map_err(|error| Wrong::found(text, error.trim_start_matches("expected ").to_owned())),
+        Type::Name | Type::BranchCode => {
+            names::unfit(text).map_or(Ok(()), |reason| Err(Wrong::found(text, format!("a name; {reason}"))))
+        }
+        Type::Code => {
+            let code = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+            ((1..=64).contains(&text.len()) && text.bytes().all(code))
+                .then_some(())
+                .ok_or_else(|| Wrong::found(text, "a code of 1 to 64 characters of A-Z, 0-9 and _, like SEDAN"))
+        }
+        Type::Point => crate::point::is_point(text).then_some(()).ok_or_else(|| {
+            Wrong::found(
+                text,
+                "a code of 1 to 64 characters of A-Z, 0-9 and _, starting with a letter, like SLIP_FRONT",
+            )
+        }),
+        Type::ObjectKey => partner_api::storage::is_key(text).then_some(()).ok_or_else(|| {
+            Wrong::found(
+                text,
+                "an object name: A-Z, a-z, 0-9, - _ and . in parts joined by /, like photos/1.jpg",
+            )
+        }),
+        Type::Line { personal } => {
+            let wrong = |expected: String| {
+                if personal {
+                    Wrong::hidden(text, expected)
+                } else {
+                    Wrong::found(text, expected)
+                }
+            };
+            if !plain(text) {
+                Err(wrong(
+                    "one line of text, without tabs and other control characters".to_owned(),
+                ))
+            } else if text.chars().count() > LINE {
+                Err(wrong(format!("at most {LINE} characters")))
+            } else {
+                Ok(())
+            }
+        }
+        _ if text.contains('\0') => Err(Wrong::hidden(text, "a text without NUL characters")),
+        _ if text.chars().count() > TEXT => Err(Wrong::hidden(text, format!("at most {TEXT} characters"))),
+        _ => Ok(()),
+    };
+    right.map(|()| Value::Text(text.to_owned()))
+}
+
+fn integer(text: &str) -> Result<i64, Wrong> {
+    text.parse()
+        .map_err(|_| Wrong::found(text, "a whole number, without a decimal point or separators"))
+}
+
+fn number(text: &str) -> Result<Decimal, Wrong> {
+    if text.contains(',') {
+        let point = match text.rsplit_once(',') {
+            Some((whole, decimals)) => format!("{}.{decimals}", whole.replace(['.', ','], "")),
+            None => String::new(),
+        };
+        let digits = |byte: u8| byte.is_ascii_digit() || byte == b'.' || byte == b'-';
+        let like = if point.bytes().all(digits) {
+            format!(": write {point}")
+        } else {
+            String::new()
+        };
+        return Err(Wrong::found(
+            text,
+            format!("a number with a decimal point and without thousands separators{like}"),
+        ));
+    }
+    let begins = |character: char| character.is_ascii_digit() || character == '-';
+    let all = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b".-+eE".contains(&byte));
+    let plain = (all && text.starts_with(begins)).then(|| match text.contains(['e', 'E']) {
+        true => Decimal::from_scientific(text),
+        false => Decimal::from_str_exact(text),
+    });
+    match plain {
+        Some(Ok(number)) => Ok(number),
+        _ => Err(Wrong::found(text, "a number of up to 28 digits, like 12.5")),
+    }
+}
+
+fn decimal(text: &str, whole: u32, scale: u32, min: Decimal, max: Option<Decimal>) -> Result<Value, Wrong> {
+    let number = number(text)?;
+    if number.normalize().scale() > scale {
+        return Err(Wrong::found(text, format!("at most {scale} decimals")));
+    }
+    if number < min {
+        return Err(Wrong::found(text, format!("a number of at least {min}")));
+    }
+    if let Some(max) = max
+        && number > max
+    {
+        return Err(Wrong::found(text, format!("a number of at most {max}")));
+    }
+    if number.abs() >= Decimal::from(10_i64.pow(whole)) {
+        return Err(Wrong::found(
+            text,
+            format!("at most {whole} digits before the decimal point"),
+        ));
+    }
+    Ok(Value::Decimal(number))
+}
+
+fn time(text: &str) -> Result<DateTime<Utc>, Wrong> {
+    let expected = "a time with its offset, like 2026-05-11T09:30:00+03:00";
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| Wrong::found(text, expected))?;
+    // The database keeps microseconds.
+    time.to_utc()
+        .duration_trunc(TimeDelta::microseconds(1))
+        .or(Ok(time.to_utc()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICE: Type = Type::Decimal {
+        whole: 10,
+        scale: 2,
+        min: Decimal::ZERO,
+        max: None,
+    };
+
+    #[test]
+    fn a_cell_is_read_or_told_what_it_should_be() {
+        let year = Type::Integer { min: 1900, max: 2100 };
+        for (of, cell, expected) in [
+            (PRICE, "2500.00", "2500.00"),
+            (PRICE, "1e3", "1000"),
+            (
+                PRICE,
+                "1,5",
+                "found `1,5`; a number with a decimal point and without thousands separators: write 1.5",
+            ),
+            (PRICE, "1.250,75", "write 1250.75"),
+            (PRICE, "1.005", "at most 2 decimals"),
+            (PRICE, "-1", "a number of at least 0"),
+            (PRICE, "12345678901", "at most 10 digits before the decimal point"),
+            (PRICE, "NaN", "a number of up to 28 digits"),
+            (PRICE, ".5", "a number of up to 28 digits"),
+            (year, "2021", "2021"),
+            (year, "21", "found `21`; a whole number from 1900 to 2100"),
+            (year, "2021.0", "a whole number, without a decimal point"),
+            (Type::Bool, "yes", "found `yes`; true or false"),
+            (
+                Type::Words(&["NONE", "MASKED"]),
+                "MASKD",
+                "one of NONE, MASKED; did you mean `MASKED`?",
+            ),
+            (
+                Type::Time,
+                "2026-05-11T09:30:00+03:00",
+                "\"2026-05-11T06:30:00.000000Z\"",
+            ),
+            (Type::Time, "2026-05-11T09:30:00", "a time with its offset"),
+            (Type::Time, "2026-02-30T09:30:00Z", "a time with its offset"),
+            (Type::Plate, "34 abc 123", "\"34ABC123\""),
+            (Type::Point, "slip", "like SLIP_FRONT"),
+            (Type::ObjectKey, "../etc/passwd", "an object name"),
+            (Type::Name, " x", "starts or ends with a space"),
+            (
+                Type::Line { personal: false },
+                "a\tb",
+                "found `a\\tb`; one line of text",
+            ),
+        ] {
+            let told = match read(of, Cell::Csv(cell)) {
+                Ok(value) => value.json(),
+                Err(wrong) => format!("found {}; {}", wrong.found.unwrap_or_default(), wrong.expected),
+            };
+            assert!(told.contains(expected), "{cell}: {told}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_by_its_kind() {
+        for (of, cell, expected) in [
+            (PRICE, "12.50", "12.50"),
+            (PRICE, "\"12.50\"", "a number, without quotes"),
+            (Type::Bool, "true", "true"),
+            (Type::Text, "\"a\\nb\"", "\"a\\nb\""),
+            (Type::Text, "\"\\ud800\"", "escapes are characters"),
+            (Type::Text, "12", "found a number; a text, in quotes"),
+            (Type::Integer { min: 0, max: 9 }, "[1]", "found a list; a whole number"),
+        ] {
+            let told = match read(of, Cell::Json(cell)) {
+                Ok(value) => value.json(),
+                Err(wrong) => format!("found {}; {}", wrong.found.unwrap_or_default(), wrong.expected),
+            };
+            assert!(told.contains(expected), "{cell}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_may_say_who_somebody_is_is_not_repeated() {
+        for (of, text) in [
+            (Type::Plate, "34 XY"),
+            (Type::Line { personal: true }, "Ay\u{7}şe"),
+            (Type::Text, "Ay\0şe"),
+        ] {
+            let wrong = read(of, Cell::Csv(text)).unwrap_err();
+            let told = format!("{wrong:?}");
+            assert!(!told.contains("XY") && !told.contains("Ay"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Splits records of both formats into fields.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use csv_core::{ReadRecordResult, Reader};
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::cell::{Cell, kind_of};
+use super::kinds::Field;
+use super::report::Bad;
+use super::value::{Wrong, meant, shown};
+
+/// A format of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// One JSON object per line
+    Ndjson,
+    /// Comma-separated values with a header line
+    Csv,
+}
+
+impl Format {
+    /// The file extension.
+    pub(crate) fn ending(self) -> &'static str {
+        match self {
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+/// The members of a JSON object as written.
+pub(crate) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Members<'a> {
+    pub(crate) fn of(text: &'a str) -> Result<Self, Wrong> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+                    members.push((name, value.get()));
+                }
+                Ok(Members(members))
+            }
+        }
+        let text = text.trim_matches([' ', '\t']);
+        if !text.starts_with('{') {
+            return Err(Wrong {
+                found: Some(kind_of(text).to_owned()),
+                expected: Cow::Borrowed("a JSON object, like {\"name\": \"value\"}"),
+            });
+        }
+        let mut json = serde_json::Deserializer::from_str(text);
+        let members = json
+            .deserialize_map(Visit)
+            .and_then(|members| json.end().map(|()| members));
+        // A syntax error names a column and what was expected, but not the content.
+        members.map_err(|error| Wrong::expected(format!("a JSON object in one line ({error})")))
+    }
+}
+
+/// A name, borrowed if it has no escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> serde::Deserialize<'de> for Name<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Name<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Visit)
+    }
+}
+
+/// Returns one cell per field from an object's members, and reports unknown members.
+pub(crate) fn cells_of_members<'a>(
+    members: &Members<'a>,
+    fields: &[Field],
+    cells: &mut Vec<Cell<'a>>,
+    mut bad: impl FnMut(&str, Wrong),
+) {
+    cells.clear();
+    cells.resize(fields.len(), Cell::Nothing);
+    let mut seen = 0_u64;
+    for (at, (name, raw)) in members.0.iter().enumerate() {
+        // Members are usually in the order of the fields.
+        let here = fields.get(at).filter(|field| field.name == name).map(|_| at);
+        let Some(index) = here.or_else(|| fields.iter().position(|field| field.name == name)) else {
+            bad(name, unknown(name, fields));
+            continue;
+        };
+        if seen & (1 << index) != 0 {
+            bad(name, Wrong::expected("a unique name; this one is repeated"));
+        }
+        seen |= 1 << index;
+        if !matches!(*raw, "null" | "\"\"") {
+            cells[index] = Cell::Json(raw);
+        }
+    }
+}
+
+fn unknown(name: &str, fields: &[Field]) -> Wrong {
+    let names: Vec<_> = fields.iter().map(|field| field.name).collect();
+    let more = match meant(name, &names) {
+        none if none.is_empty() => format!(": {}", names.join(", ")),
+        like => like,
+    };
+    Wrong::expected(format!("the name of a field{more}"))
+}
+
+/// The cells of CSV.
+pub(crate) struct Cells {
+    reader: Reader,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    count: usize,
+    with_newline: Vec<u8>,
+}
+
+impl Cells {
+    pub(crate) fn new() -> Self {
+        Self {
+            reader: Reader::new(),
+            text: Vec::new(),
+            ends: Vec::new(),
+            count: 0,
+            with_newline: Vec::new(),
+        }
+    }
+
+    /// Splits a record into cells and returns their number.
+    pub(crate) fn part(&mut self, record: &[u8]) -> Result<usize, Wrong> {
+        self.with_newline.clear();
+        self.with_newline.extend_from_slice(record);
+        self.with_newline.push(b'\n');
+        // Upper bounds for both.
+        self.text.resize(record.len() + 1, 0);
+        self.ends
+            .resize(record.iter().filter(|byte| **byte == b',').count() + 2, 0);
+        self.reader.reset();
+        let (result, read, _, ends) = self
+            .reader
+            .read_record(&self.with_newline, &mut self.text, &mut self.ends);
+        self.count = ends;
+        // A quote inside an unquoted cell hides the end of the line from the line reader, but not from the CSV parser.
+        if result == ReadRecordResult::Record && read == self.with_newline.len() {
+            Ok(ends)
+        } else {
+            Err(Wrong::expected(
+                "quotes around a cell that contains quotes, with those doubled",
+            ))
+        }
+    }
+
+    /// Returns the bytes of a cell.
+    pub(crate) fn cell(&self, index: usize) -> &[u8] {
+        let end = |index: usize| self.ends.get(index).copied().unwrap_or_default();
+        let start = if index == 0 { 0 } else { end(index - 1) };
+        match index < self.count {
+            true => self.text.get(start..end(index)).unwrap_or_default(),
+            false => &[],
+        }
+    }
+}
+
+/// Maps the columns of a CSV file to fields, by its first line.
+pub(crate) fn header(cells: &Cells, line: u64, fields: &[Field]) -> Result<Vec<usize>, Vec<Bad>> {
+    let mut bad = Vec::new();
+    let mut columns = Vec::new();
+    for index in 0..cells.count {
+        let Ok(name) = std::str::from_utf8(cells.cell(index)) else {
+            bad.push(Bad::of(line, "the names", Wrong::expected("text in UTF-8")));
+            return Err(bad);
+        };
+        if cells.count == 1
+            && let Some(separator) = [";", "\t"].into_iter().find(|separator| name.contains(separator))
+        {
+            let separator = if separator == ";" { "semicolons" } else { "tabs" };
+            let expected = format!("commas as separators; found {separator}");
+            bad.push(Bad::of(line, "the names", Wrong::expected(expected)));
+            return Err(bad);
+        }
+        match fields.iter().position(|field| field.name == name.trim()) {
+            Some(field) if columns.contains(&field) => {
+                bad.push(Bad::of(
+                    line,
+                    name,
+                    Wrong::expected("a unique name; this one is repeated"),
+                ));
+            }
+            Some(field) => columns.push(field),
+            None => bad.push(Bad::of(line, &shown(name), unknown(name, fields))),
+        }
+    }
+    for (index, field) in fields.iter().enumerate() {
+        if field.is == super::kinds::Presence::Required && !columns.contains(&index) {
+            let expected = Wrong::expected("a column with this name in the first line; it is required");
+            bad.push(Bad::of(line, field.name, expected));
+        }
+    }
+    if bad.is_empty() { Ok(columns) } else { Err(bad) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_as_they_were_quoted_and_nothing_in_them_is_changed() {
+        let mut cells = Cells::new();
+        for (record, expected) in [
+            ("a,b,c", vec!["a", "b", "c"]),
+            (",,", vec!["", "", ""]),
+            (
+                "\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"",
+                vec!["a,b", "say \"x\"", "two\nlines"],
+            ),
+            ("=1+1,+90,-3,@x, a ", vec!["=1+1", "+90", "-3", "@x", " a "]),
+        ] {
+            let count = cells.part(record.as_bytes()).unwrap();
+            let found: Vec<_> = (0..count)
+                .map(|index| String::from_utf8_lossy(cells.cell(index)).into_owned())
+                .collect();
+            assert_eq!(found, expected, "{record}");
+        }
+    }
+
+    #[test]
+    fn a_quote_in_the_midst_of_a_cell_hides_no_line() {
+        assert!(Cells::new().part(b"a,5\" screen\nb,6\" screen").is_err());
+        assert_eq!(Cells::new().part(b"a,\"5\"\" screen\""), Ok(2));
+    }
+
+    #[test]
+    fn an_object_is_read_with_its_numbers_as_they_are_written() {
+        let members = Members::of(r#" {"a": 2.850, "b\u0063": null, "d": {"e": [1, "}"]}} "#).unwrap();
+        let found: Vec<_> = members.0.iter().map(|(name, raw)| (name.as_ref(), *raw)).collect();
+        assert_eq!(found, [("a", "2.850"), ("bc", "null"), ("d", r#"{"e": [1, "}"]}"#)]);
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_without_its_words() {
+        for text in [
+            "[\"Ayşe\"]",
+            "\"Ayşe\"",
+            "{\"a\": Ayşe}",
+            "{\"a\": \"Ayşe",
+            "{\"a\": 1} Ayşe",
+            "Ayşe",
+        ] {
+            let wrong = Members::of(text).map(|_| ()).unwrap_err();
+            let told = format!("{wrong:?}");
+            assert!(told.contains("a JSON object") && !told.contains("Ay"), "{told}");
+        }
+    }
+}

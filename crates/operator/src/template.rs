@@ -1,0 +1,278 @@
+//! Form templates, which inspectors and devices fill in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use partner_api_store::DbError;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::names::{self, Organization};
+use crate::output::{Output, Row, yes};
+use crate::query::Query;
+use crate::session::{Change, Changed, Session};
+
+partner_api_store::statement! {
+    LIST = "SELECT t.id, t.code, t.name, t.score_category, t.is_test_line, \
+              (SELECT coalesce(json_agg(json_build_object('code', p.code, 'name', p.name, 'unit', p.unit) \
+                 ORDER BY p.position, p.code), '[]')::text FROM form_template_points p WHERE p.template_id = t.id) AS points \
+            FROM form_templates t WHERE t.organization_id = $1 ORDER BY t.position, t.code";
+    /// Serializes imports into one organization.
+    LOCK = "SELECT id FROM organizations WHERE id = $1 FOR NO KEY UPDATE";
+    /// Before another one becomes it.
+    NO_TEST_LINE = "UPDATE form_templates SET is_test_line = false WHERE organization_id = $1 AND is_test_line AND code <> $2";
+    TEMPLATE = "INSERT INTO form_templates (id, organization_id, code, name, score_category, position, is_test_line) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7) \
+                ON CONFLICT (organization_id, code) DO UPDATE SET name = excluded.name, \
+                  score_category = excluded.score_category, position = excluded.position, is_test_line = excluded.is_test_line \
+                RETURNING id";
+    POINT = "INSERT INTO form_template_points (id, organization_id, template_id, code, name, unit, position) \
+             SELECT $1, t.organization_id, t.id, $3, $4, $5, $6 FROM form_templates t WHERE t.id = $2 \
+             ON CONFLICT (template_id, code, organization_id) DO UPDATE SET name = excluded.name, unit = excluded.unit, \
+               position = excluded.position";
+    /// Points that the file no longer has. Points that a report uses stay, at the end.
+    UNUSED = "DELETE FROM form_template_points p WHERE p.template_id = $1 AND p.code <> ALL ($2::text[]) \
+              AND NOT EXISTS (SELECT FROM inspection_form_answers a WHERE a.point_id = p.id)";
+    KEPT = "UPDATE form_template_points SET position = 1000000 WHERE template_id = $1 AND code <> ALL ($2::text[]) \
+            RETURNING code";
+}
+
+/// The examples in the help of the group.
+pub const EXAMPLES: &str = "\
+A file is a list of templates, as JSON or YAML. Reports show templates and points in the order of the file:
+
+  - code: TEST_LINE
+    name: Test line
+    score_category: MECHANICAL
+    is_test_line: true          # the form that devices write into
+    points:
+      - { code: BRAKE_FRONT_EFFICIENCY, name: Front brakes, unit: '%' }
+
+Examples:
+  partner-api template import izmir-vehicle templates.yaml
+  partner-api template list izmir-vehicle
+  partner-api template list izmir-vehicle --json > templates.json    in the format that import reads";
+
+/// Commands on templates.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Import templates from a file; those with the same code are updated, others stay
+    Import(ImportArgs),
+    /// List an organization's templates
+    List(ListArgs),
+}
+
+/// The arguments of `template import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// The organization, by slug, name or ID
+    organization: String,
+    /// JSON or YAML; - for standard input
+    file: PathBuf,
+}
+
+/// The arguments of `template list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// The organization, by slug, name or ID
+    organization: String,
+}
+
+/// A form.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Template {
+    code: String,
+    name: String,
+    score_category: String,
+    #[serde(default)]
+    is_test_line: bool,
+    points: Vec<Point>,
+}
+
+/// A line of a form; on the test-line form the code of the measurement point.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Point {
+    code: String,
+    name: String,
+    #[serde(default)]
+    unit: Option<String>,
+}
+
+impl Row for Template {
+    const COLUMNS: &'static [&'static str] = &["CODE", "NAME", "SCORE", "TEST LINE", "POINTS"];
+
+    fn cells(&self) -> Vec<String> {
+        let codes: Vec<_> = self.points.iter().map(|point| point.code.as_str()).collect();
+        vec![
+            self.code.clone(),
+            self.name.clone(),
+            self.score_category.clone(),
+            yes(self.is_test_line),
+            codes.join(" "),
+        ]
+    }
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &Session) -> Result<Output, Failure> {
+        match self {
+            Self::Import(args) => import(session, &args).await,
+            Self::List(args) => {
+                let connection = session.read().await?;
+                let organization = names::organization(&connection, &args.organization).await?;
+                let templates: Vec<_> = load(&connection, &organization).await?.into_values().collect();
+                Ok(Output::rows(
+                    &templates,
+                    "There are no templates. Import some with: partner-api template import ORGANIZATION FILE",
+                ))
+            }
+        }
+    }
+}
+
+/// An organization's templates, in their order.
+async fn load(query: &impl Query, organization: &Organization) -> Result<BTreeMap<usize, Template>, DbError> {
+    let rows = query.query(LIST, &[&organization.id]).await?;
+    rows.iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let points: String = row.try_get("points")?;
+            let points = serde_json::from_str(&points).map_err(|error| DbError::Data {
+                table: "form_template_points",
+                detail: error.to_string(),
+            })?;
+            let template = Template {
+                code: row.try_get("code")?,
+                name: row.try_get("name")?,
+                score_category: row.try_get("score_category")?,
+                is_test_line: row.try_get("is_test_line")?,
+                points,
+            };
+            Ok((index, template))
+        })
+        .collect()
+}
+
+async fn import(session: &Session, args: &ImportArgs) -> Result<Output, Failure> {
+    let shown = args.file.display().to_string();
+    let text = read(&args.file).map_err(|error| Failure::Usage(format!("{shown}: {error}")))?;
+    let templates: Vec<Template> =
+        serde_yaml::from_str(&text).map_err(|error| Failure::Usage(format!("{shown}: {error}")))?;
+    check(&templates).map_err(|problem| Failure::Usage(format!("{shown}: {problem}")))?;
+    session
+        .change("template import", async |change| {
+            let organization = names::organization(change, &args.organization).await?;
+            change.query(LOCK, &[&organization.id]).await?;
+            let before: Vec<_> = load(change, &organization).await?.into_values().collect();
+            let mut kept = Vec::new();
+            for (index, template) in templates.iter().enumerate() {
+                let of_template = store(change, &organization, index, template).await?;
+                kept.extend(of_template.into_iter().map(|code| format!("{}/{code}", template.code)));
+            }
+            let after: Vec<_> = load(change, &organization).await?.into_values().collect();
+            let mut what = match templates.len() {
+                1 => format!("A template was imported into `{}`.", organization.slug),
+                several => format!("{several} templates were imported into `{}`.", organization.slug),
+            };
+            if !kept.is_empty() {
+                what.push_str(&format!(" Points that reports use were kept at the end: {}.", kept.join(", ")));
+            }
+            if before == after {
+                let what = format!("`{}` already has these templates.", organization.slug);
+                return Ok(Changed::nothing("template", organization.id, what, after));
+            }
+            let undo = format!(
+                "partner-api audit list --kind template --subject {} --limit 1 --json has them as they were, under `before`; \
+                 import that",
+                organization.id
+            );
+            Ok(Changed::of("template", organization.id, what, after).before(&before).undo(undo))
+        })
+        .await
+}
+
+/// Stores a template at its position. Returns the codes of points that stay although the file lacks them.
+async fn store(
+    change: &Change<'_>,
+    organization: &Organization,
+    index: usize,
+    template: &Template,
+) -> Result<Vec<String>, Failure> {
+    if template.is_test_line {
+        change
+            .execute(NO_TEST_LINE, &[&organization.id, &template.code])
+            .await?;
+    }
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+        &Uuid::now_v7(),
+        &organization.id,
+        &template.code,
+        &template.name,
+        &template.score_category,
+        &place(index),
+        &template.is_test_line,
+    ];
+    let rows = change.query(TEMPLATE, &parameters).await?;
+    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    let id: Uuid = row.try_get("id")?;
+    for (index, point) in template.points.iter().enumerate() {
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+            &Uuid::now_v7(),
+            &id,
+            &point.code,
+            &point.name,
+            &point.unit,
+            &place(index),
+        ];
+        change.execute(POINT, &parameters).await?;
+    }
+    let codes: Vec<_> = template.points.iter().map(|point| point.code.as_str()).collect();
+    change.execute(UNUSED, &[&id, &codes]).await?;
+    let kept = change.query(KEPT, &[&id, &codes]).await?;
+    Ok(kept.iter().map(|row| row.try_get("code")).collect::<Result<_, _>>()?)
+}
+
+fn place(index: usize) -> i32 {
+    i32::try_from(index).unwrap_or(i32::MAX)
+}
+
+fn read(path: &std::path::Path) -> std::io::Result<String> {
+    if path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(path)
+    }
+}
+
+/// Checks what the schema does not.
+fn check(templates: &[Template]) -> Result<(), String> {
+    let mut codes = BTreeSet::new();
+    if templates.is_empty() {
+        return Err("it has no templates".to_owned());
+    }
+    for template in templates {
+        if template.code.is_empty() {
+            return Err(format!("the template `{}` has no code", template.name));
+        }
+        if !codes.insert(&template.code) {
+            return Err(format!("two templates have the code {}", template.code));
+        }
+        let mut points = BTreeSet::new();
+        for point in &template.points {
+            if point.code.is_empty() {
+                return Err(format!("a point of {} has no code", template.code));
+            }
+            if !points.insert(&point.code) {
+                return Err(format!("two points of {} have the code {}", template.code, point.code));
+            }
+        }
+    }
+    if templates.iter().filter(|template| template.is_test_line).count() > 1 {
+        return Err("two templates are for the test line; only one is allowed".to_owned());
+    }
+    Ok(())
+}

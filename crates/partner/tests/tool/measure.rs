@@ -1,0 +1,93 @@
+use partner_api_tests::{ALPHA, BETA, Service};
+use serde_json::json;
+
+use crate::program::Program;
+
+const FLAGS: [&str; 9] = [
+    "measure",
+    "--branch",
+    "IZMIR-01",
+    "--plate",
+    "35 OPN 205",
+    "--point",
+    "BRAKE_FRONT_LEFT=2.850",
+    "--point",
+    "SLIP_FRONT=-1.4",
+];
+
+/// MEA-4, MEA-6
+#[tokio::test]
+async fn a_measurement_from_flags_keeps_its_decimals_and_is_given_an_id() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let answer = program.json(&FLAGS).await;
+    assert_eq!(answer["data"]["status"], "applied");
+    let raw = service
+        .rows("SELECT convert_from(raw, 'UTF8') AS raw, external_id FROM measurements")
+        .await;
+    let text = raw[0]["raw"].as_str().unwrap();
+    assert!(text.contains(r#""BRAKE_FRONT_LEFT":2.850"#), "{text}");
+    assert!(
+        raw[0]["external_id"].as_str().unwrap().starts_with("IZMIR-01-"),
+        "{raw}"
+    );
+}
+
+/// MEA-5, MEA-10, MEA-11
+#[tokio::test]
+async fn a_package_of_a_file_or_of_standard_input_is_sent_as_it_is() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let package = "{ \"branch_code\":\"IZMIR-01\", \"plate\":\"34 ABC 123\",\n \"external_id\":\"M-1\", \
+                   \"measurements\": {\"SLIP_FRONT\": 1.50} }";
+    std::fs::write(program.path("package.json"), package).unwrap();
+    let first = program.json(&["measure", "package.json"]).await;
+    assert_eq!(
+        (&first["data"]["status"], &first["data"]["idempotent_replay"]),
+        (&json!("pending"), &json!(false))
+    );
+    let again = program
+        .fed(&mut program.command(&["measure", "-", "--json"]), package.as_bytes())
+        .await
+        .json();
+    assert_eq!(again["data"]["idempotent_replay"], true);
+    let raw = service
+        .rows("SELECT convert_from(raw, 'UTF8') AS raw FROM measurements")
+        .await;
+    assert_eq!(raw, json!([{ "raw": package }]));
+
+    let other = package.replace("1.50", "1.60");
+    let mismatch = program
+        .fed(&mut program.command(&["measure", "-"]), other.as_bytes())
+        .await;
+    mismatch.failed(4, "was used for another package");
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_told_before_anything_is_sent() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let with = |point: &'static str| [&FLAGS[..], &["--point", point]].concat();
+    program
+        .run(&with("HANDBRAKE_LEFT=1,5"))
+        .await
+        .failed(2, "write a dot for decimals: HANDBRAKE_LEFT=1.5");
+    program
+        .run(&with("slip_front=1"))
+        .await
+        .failed(2, "SLIP_FRONT is given twice");
+    program.run(&["measure"]).await.failed(2, "what is to be sent?");
+    std::fs::write(program.path("half.json"), "{\"plate\":").unwrap();
+    program.run(&["measure", "half.json"]).await.failed(2, "no JSON object");
+    assert_eq!(service.count("measurements").await, 0);
+}
+
+/// ERR-6
+#[tokio::test]
+async fn a_key_without_the_scope_is_refused_with_what_to_do() {
+    let service = Service::start().await;
+    Program::new(&service, &BETA)
+        .run(&FLAGS)
+        .await
+        .failed(4, "ask the operator to give the key this scope");
+}

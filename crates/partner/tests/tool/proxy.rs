@@ -1,0 +1,175 @@
+use std::process::Stdio;
+
+use partner_api_tests::fixture::inspections;
+use partner_api_tests::{ALPHA, Service};
+use reqwest::StatusCode;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::Child;
+
+use crate::program::Program;
+
+struct Running {
+    address: String,
+    _child: Child,
+}
+
+async fn start(program: &Program, more: &[&str]) -> Running {
+    let arguments = [&["proxy", "--port", "0", "--json"], more].concat();
+    let mut child = program.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .await
+        .unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    Running {
+        address: told["address"].as_str().unwrap().to_owned(),
+        _child: child,
+    }
+}
+
+impl Running {
+    /// Sends these bytes, and reads until the connection ends.
+    async fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.address.trim_start_matches("http://"))
+            .await
+            .unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    fn host(&self) -> &str {
+        self.address.trim_start_matches("http://")
+    }
+}
+
+/// SIG-3, SIG-4
+#[tokio::test]
+async fn what_cannot_sign_is_signed_for_byte_by_byte() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let proxy = start(&program, &[]).await;
+    let host = proxy.host();
+    // Spellings that a library would tidy up on the way: each would then be signed as something else than was sent.
+    for (target, status) in [
+        ("/api/v1/partner/health", 200),
+        ("/api/v1/partner/inspections?limit=2&&status=published", 200),
+        (
+            "/api/v1/partner/inspections?published_from=2026-05-01T00:00:00%2b03:00",
+            200,
+        ),
+        (
+            "/api/v1/partner/inspections?published_from=2026-05-01T00:00:00+03:00",
+            400,
+        ),
+        ("/api/v1/partner/inspections?unknown='!()*~", 400),
+        ("/api/v1/partner/inspections/%2e%2e/health", 404),
+        ("/api/v1/partner/./health", 404),
+        ("/api/v1/partner//health", 404),
+        ("/api/v1/partner/health/", 404),
+        ("/openapi.json", 200),
+    ] {
+        let answer = proxy
+            .raw(&format!(
+                "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            ))
+            .await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer}");
+        assert!(
+            answer.to_lowercase().contains("\r\nx-request-id: "),
+            "{target}: {answer}"
+        );
+    }
+}
+
+/// MEA-5
+#[tokio::test]
+async fn a_body_arrives_as_it_was_sent_and_a_file_comes_back_whole() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let proxy = start(&program, &[]).await;
+    let http = reqwest::Client::new();
+    let package = "{\"branch_code\":\"IZMIR-01\",\n \"plate\":\"34 ABC 123\", \"measurements\":{\"SLIP_FRONT\":1.50}} ";
+    let answer = http
+        .post(format!("{}/api/v1/partner/test-line/measurements", proxy.address))
+        .header("content-type", "application/json")
+        // What an earlier try has left in the tool is replaced.
+        .header("x-partner-signature", "sha256=old")
+        .body(package)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), StatusCode::CREATED);
+    let raw = service
+        .rows("SELECT convert_from(raw, 'UTF8') AS raw FROM measurements")
+        .await;
+    assert_eq!(raw[0]["raw"], package);
+    let pdf = http
+        .get(format!(
+            "{}/api/v1/partner/inspections/{}/pdf",
+            proxy.address,
+            inspections::PUBLISHED
+        ))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(pdf.headers()["content-type"], "application/pdf");
+    assert!(pdf.bytes().await.unwrap().starts_with(b"%PDF-1.7 report"));
+}
+
+#[tokio::test]
+async fn a_foreign_host_and_a_foreign_page_get_nothing_signed() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let proxy = start(&program, &["--allow-origin", "https://tools.example.org"]).await;
+    let url = format!("{}/api/v1/partner/health", proxy.address);
+    let http = reqwest::Client::new();
+    for (name, value, status) in [
+        ("host", "evil.example", 421),
+        ("origin", "https://evil.example", 403),
+        ("sec-fetch-site", "cross-site", 403),
+        ("origin", "https://tools.example.org", 200),
+    ] {
+        let answer = http.get(&url).header(name, value).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{name}: {value}");
+        let shared = answer
+            .headers()
+            .get("access-control-allow-origin")
+            .map(|origin| origin.to_str().unwrap().to_owned());
+        let expected = (status == 200).then(|| value.to_owned());
+        assert_eq!(shared, expected, "{name}: {value}");
+    }
+    let preflight = http
+        .request(reqwest::Method::OPTIONS, &url)
+        .header("origin", "https://tools.example.org")
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "content-type")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(preflight.status(), StatusCode::NO_CONTENT);
+    assert_eq!(preflight.headers()["access-control-allow-methods"], "POST");
+    // Only the two that were allowed to, and of these one, were passed on.
+    assert_eq!(service.stats().queued + service.stats().written, 1);
+}
+
+#[tokio::test]
+async fn a_service_that_is_away_is_a_502_that_says_so() {
+    let service = Service::start().await;
+    let program = Program::at("http://127.0.0.1:1", &ALPHA);
+    let proxy = start(&program, &[]).await;
+    let answer = reqwest::get(format!("{}/api/v1/partner/health", proxy.address))
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
+    let body: Value = answer.json().await.unwrap();
+    assert!(
+        body["error"]["message"].as_str().unwrap().contains("not reached"),
+        "{body}"
+    );
+    drop(service);
+}

@@ -1,0 +1,117 @@
+use partner_api_tests::{ALPHA, Service};
+use tokio::process::Command;
+
+use crate::program::Program;
+
+const LIST: &str = "/api/v1/partner/inspections?status=published&limit=2";
+
+/// SIG-2
+#[tokio::test]
+async fn the_curl_command_is_ready_to_run_and_holds_no_secret() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let body = r#"{"branch_code":"IZMIR-01","plate":"34 ABC 123","measurements":{"SLIP_FRONT":1}}"#;
+    for arguments in [
+        &["sign", "GET", LIST][..],
+        &["sign", "post", "/api/v1/partner/test-line/measurements", "--data", body],
+    ] {
+        let signed = program.json(arguments).await;
+        let curl = signed["curl"].as_str().unwrap();
+        assert!(!signed.to_string().contains(ALPHA.secret));
+        let answer = Command::new("sh")
+            .args(["-c", &format!("{curl} --fail-with-body -s")])
+            .output()
+            .await
+            .unwrap();
+        assert!(answer.status.success(), "{curl}\n{answer:?}");
+    }
+}
+
+/// SIG-3
+#[tokio::test]
+async fn each_step_of_a_signature_is_shown() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let at = ["--timestamp", "1780000000", "--nonce", "0123456789abcdef"];
+    let arguments = [&["sign", "GET", "/api/v1/partner/health"][..], &at].concat();
+    let mut command = program.command(&[&arguments[..], &["--json"]].concat());
+    command.env("PARTNER_SECRET", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567");
+    let signed = crate::program::Ran::from(command.output().await.unwrap()).json();
+    assert_eq!(
+        signed["headers"][3][1],
+        "sha256=00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7"
+    );
+    let text = program.run(&arguments).await.stdout;
+    assert!(
+        text.contains("GET\n/api/v1/partner/health\n\n1780000000\n0123456789abcdef\ne3b0c442"),
+        "{text}"
+    );
+    program
+        .run(&["sign", "GET", "/health"])
+        .await
+        .failed(2, "begins with /api/v1/partner");
+}
+
+/// ERR-4: from the request that was refused to the line that is wrong.
+#[tokio::test]
+async fn what_a_partners_code_signed_is_laid_beside_the_services_answer() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let signed = program.json(&["sign", "GET", LIST]).await;
+    let mine = signed["canonical"]
+        .as_str()
+        .unwrap()
+        .replace("limit=2&status=published", "status=published&limit=2");
+    std::fs::write(program.path("mine.txt"), &mine).unwrap();
+    let secret: partner_api_signing::Secret = ALPHA.secret.parse().unwrap();
+    let wrong = partner_api_signing::sign(&secret, &mine);
+    let curl = signed["curl"]
+        .as_str()
+        .unwrap()
+        .replace(signed["headers"][3][1].as_str().unwrap(), &wrong);
+    let answer = Command::new("sh")
+        .args(["-c", &format!("{curl} -s")])
+        .output()
+        .await
+        .unwrap();
+    std::fs::write(program.path("answer.json"), &answer.stdout).unwrap();
+    let explained = program
+        .run(&[
+            "explain",
+            "GET",
+            LIST,
+            "--canonical",
+            "mine.txt",
+            "--server",
+            "answer.json",
+        ])
+        .await;
+    assert_eq!(explained.code, 0, "{}", explained.stderr);
+    assert!(
+        explained.stdout.contains("line 3, CANONICAL_QUERY differs"),
+        "{}",
+        explained.stdout
+    );
+    assert!(
+        explained.stdout.contains("sort the encoded pairs"),
+        "{}",
+        explained.stdout
+    );
+    // The signature alone, with the service's answer.
+    let explained = program
+        .run(&[
+            "explain",
+            "GET",
+            LIST,
+            "--server",
+            "answer.json",
+            "--signature",
+            "sha256=00",
+        ])
+        .await;
+    assert!(
+        explained.stdout.contains("64 lower-case hex digits"),
+        "{}",
+        explained.stdout
+    );
+}

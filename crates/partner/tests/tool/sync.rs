@@ -1,0 +1,186 @@
+use std::fs;
+
+use partner_api_tests::fixture::{THREE_A_MINUTE, inspections};
+use partner_api_tests::{ALPHA, BETA, Service};
+use serde_json::Value;
+
+use crate::program::Program;
+
+/// The ids that partners of these keys may list, with their states.
+async fn visible(program: &Program) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for status in ["published", "archived", "cancelled"] {
+        let list = program
+            .json(&["inspections", "list", "--status", status, "--limit", "0"])
+            .await;
+        all.extend(list.as_array().unwrap().iter().map(state));
+    }
+    all.sort_unstable();
+    all
+}
+
+fn state(report: &Value) -> (String, String) {
+    let text = |name: &str| report[name].as_str().unwrap().to_owned();
+    (text("id"), text("status"))
+}
+
+fn copied(program: &Program) -> Vec<(String, String)> {
+    let text = fs::read_to_string(program.path("reports.ndjson")).unwrap();
+    let mut all: Vec<_> = text
+        .lines()
+        .map(|line| state(&serde_json::from_str(line).unwrap()))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+#[tokio::test]
+async fn a_copy_has_every_report_once_whatever_its_status() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    let told = program.json(&["sync", "reports.ndjson"]).await;
+    let all = visible(&program).await;
+    assert_eq!(copied(&program), all);
+    assert_eq!((&told["reports"], &told["new"]), (&all.len().into(), &all.len().into()));
+    // Again: nothing is new, nothing is there twice, and of what has not changed nothing is asked for.
+    let again = program.json(&["sync", "reports.ndjson", "--overlap", "0"]).await;
+    assert_eq!((&again["new"], &again["changed"]), (&0.into(), &0.into()));
+    assert!(again["fetched"].as_u64() < told["fetched"].as_u64(), "{again} {told}");
+    assert_eq!(copied(&program), all);
+}
+
+#[tokio::test]
+async fn what_was_published_archived_or_cancelled_since_is_in_the_next_copy() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    program.json(&["sync", "reports.ndjson"]).await;
+    // Published long ago, so that no window of time has them; and a new one.
+    service
+        .db
+        .batch_execute(&format!(
+            "UPDATE inspections SET status = 'CANCELLED' WHERE id = '{}'; \
+             UPDATE inspections SET status = 'ARCHIVED' WHERE id = '{}'; \
+             UPDATE inspections SET status = 'PUBLISHED', published_at = now() WHERE id = '{}'",
+            inspections::PUBLISHED,
+            inspections::OTHER_BRANCH,
+            inspections::DRAFT
+        ))
+        .await
+        .unwrap();
+    let told = program.json(&["sync", "reports.ndjson"]).await;
+    assert_eq!((&told["new"], &told["changed"]), (&1.into(), &2.into()), "{told}");
+    assert_eq!(copied(&program), visible(&program).await);
+}
+
+#[tokio::test]
+async fn a_database_has_columns_and_a_spreadsheet_the_same() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    program.json(&["sync", "reports.sqlite"]).await;
+    let database = rusqlite::Connection::open(program.path("reports.sqlite")).unwrap();
+    let sum: (i64, i64) = database
+        .query_row(
+            "SELECT count(*), count(DISTINCT id) FROM reports WHERE brand <> '' AND year > 1900",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    let all = visible(&program).await.len() as i64;
+    assert_eq!(sum, (all, all));
+    program.json(&["sync", "reports.csv"]).await;
+    let mut reader = csv::Reader::from_path(program.path("reports.csv")).unwrap();
+    let price = reader
+        .headers()
+        .unwrap()
+        .iter()
+        .position(|name| name == "final_price_try")
+        .unwrap();
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len() as i64, all);
+    assert!(rows.iter().all(|row| row[price].contains('.')), "{rows:?}");
+}
+
+#[tokio::test]
+async fn a_copy_takes_nobodys_place_and_mixes_nobodys_reports() {
+    let service = Service::start().await;
+    let program = Program::new(&service, &ALPHA);
+    fs::write(program.path("mine.ndjson"), "mine").unwrap();
+    program
+        .run(&["sync", "mine.ndjson"])
+        .await
+        .failed(4, "no copy that sync made");
+    fs::write(program.path("mine.sqlite"), "mine, and no database").unwrap();
+    program
+        .run(&["sync", "mine.sqlite"])
+        .await
+        .failed(4, "no copy that sync made");
+    rusqlite::Connection::open(program.path("other.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE mine (a)")
+        .unwrap();
+    program
+        .run(&["sync", "other.db"])
+        .await
+        .failed(4, "no copy that sync made");
+    assert_eq!(fs::read(program.path("mine.ndjson")).unwrap(), b"mine");
+    program.json(&["sync", "reports.sqlite"]).await;
+    let mut other = program.command(&["sync", "reports.sqlite"]);
+    other.env("PARTNER_KEY_ID", BETA.id).env("PARTNER_SECRET", BETA.secret);
+    crate::program::Ran::from(other.output().await.unwrap()).failed(4, "use another file");
+}
+
+/// The state is committed with each page: a run that is killed loses none of it.
+#[tokio::test]
+async fn a_run_that_is_killed_goes_on_where_it_was() {
+    let service = Service::start().await;
+    // More than two pages, at a minute's quota that ends in their midst.
+    let base = format!("SELECT * FROM inspections WHERE id = '{}'", inspections::ARCHIVED);
+    let columns: Vec<String> = service
+        .rows(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'inspections' AND is_generated = 'NEVER' \
+             AND column_name NOT IN ('id', 'report_number', 'public_slug', 'pdf_object_key')",
+        )
+        .await
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["column_name"].as_str().unwrap().to_owned())
+        .collect();
+    let columns = columns.join(", ");
+    service
+        .db
+        .batch_execute(&format!(
+            "INSERT INTO inspections (id, report_number, {columns}) SELECT gen_random_uuid(), 'COPY-' || n, {columns} \
+             FROM ({base}) AS b, generate_series(1, 450) AS n"
+        ))
+        .await
+        .unwrap();
+    // Health, organizations, one page; then it waits for its quota.
+    let program = Program::new(&service, &THREE_A_MINUTE);
+    let mut child = program
+        .command(&["sync", "reports.ndjson", "--reserve", "0"])
+        .spawn()
+        .unwrap();
+    let database = program.path("reports.ndjson.sync");
+    let known = || {
+        let database =
+            rusqlite::Connection::open_with_flags(&database, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+        database
+            .query_row("SELECT count(*) FROM reports", [], |row| row.get::<_, i64>(0))
+            .ok()
+    };
+    service
+        .eventually(async || known().is_some_and(|count| count >= 100))
+        .await;
+    child.kill().await.unwrap();
+    assert!(!program.path("reports.ndjson").exists());
+    let before = known().unwrap();
+
+    let alpha = Program::new(&service, &ALPHA);
+    let mut again = alpha.command(&["sync", "reports.ndjson", "--json"]);
+    let told = crate::program::Ran::from(again.current_dir(program.folder.path()).output().await.unwrap()).json();
+    let all = visible(&alpha).await;
+    assert_eq!(told["new"].as_i64().unwrap(), all.len() as i64 - before, "{told}");
+    assert_eq!(told["fetched"], told["new"], "{told}");
+    assert_eq!(copied(&program), all);
+}

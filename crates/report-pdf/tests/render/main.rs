@@ -1,0 +1,75 @@
+//! The rendered PDF: what is on the pages, what is in its structure, and what no input may break.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod document;
+mod hostile;
+mod photos;
+mod sample;
+mod standards;
+mod tables;
+mod test_line;
+mod version;
+
+use std::sync::LazyLock;
+
+use lopdf::{Document, Object};
+use report_pdf::{Renderer, Report};
+
+static RENDERER: LazyLock<Renderer> = LazyLock::new(Renderer::new);
+static SAMPLE: LazyLock<Vec<u8>> = LazyLock::new(|| render(&report()));
+
+fn render(report: &Report) -> Vec<u8> {
+    RENDERER.render(report).expect("the report renders")
+}
+
+/// The sample with small photos.
+fn report() -> Report {
+    sample::report(160)
+}
+
+/// A report without forms and photos, for tests that add their own.
+fn small() -> Report {
+    Report {
+        forms: Vec::new(),
+        photos: Vec::new(),
+        ..report()
+    }
+}
+
+/// The text of each page, squeezed.
+fn pages(pdf: &[u8]) -> Vec<String> {
+    let document = Document::load_mem(pdf).expect("a PDF");
+    let numbers: Vec<u32> = document.get_pages().into_keys().collect();
+    numbers
+        .iter()
+        .map(|page| squeeze(&document.extract_text(&[*page]).expect("text")))
+        .collect()
+}
+
+/// All text, white space and break opportunities removed: line breaks are the layout's business.
+fn text(pdf: &[u8]) -> String {
+    let document = Document::load_mem(pdf).expect("a PDF");
+    let pages: Vec<u32> = document.get_pages().into_keys().collect();
+    squeeze(&document.extract_text(&pages).expect("text"))
+}
+
+fn squeeze(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_whitespace() && *c != '\u{200b}')
+        .collect()
+}
+
+fn metadata(pdf: &[u8]) -> String {
+    let document = Document::load_mem(pdf).expect("a PDF");
+    let catalog = document.catalog().expect("a catalog");
+    let reference = catalog
+        .get(b"Metadata")
+        .and_then(Object::as_reference)
+        .expect("metadata");
+    let stream = document
+        .get_object(reference)
+        .and_then(Object::as_stream)
+        .expect("a stream");
+    let bytes = stream.decompressed_content().unwrap_or_else(|_| stream.content.clone());
+    String::from_utf8(bytes).expect("XMP in UTF-8")
+}

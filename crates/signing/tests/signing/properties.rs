@@ -1,0 +1,138 @@
+//! What holds of CANONICAL_QUERY for any query, not only for those somebody thought of.
+
+use partner_api_signing::{DecodedPair, canonical_query, decode_query};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// How a byte may be spelled in a raw query.
+#[derive(Clone, Copy, Debug)]
+enum Spelling {
+    /// As it is, or `+` for a space, where that means the byte.
+    Short,
+    /// `%xx`.
+    Lower,
+    /// `%XX`.
+    Upper,
+}
+
+/// A name or a value, each of its bytes with a way to spell it.
+type Spelled = Vec<(u8, Spelling)>;
+
+fn spelling() -> impl Strategy<Value = Spelling> {
+    prop_oneof![Just(Spelling::Short), Just(Spelling::Lower), Just(Spelling::Upper)]
+}
+
+/// Bytes that mean something come often.
+fn spelled() -> impl Strategy<Value = Spelled> {
+    let byte = prop_oneof![prop::sample::select(&b"ab-._~%+&=? /\0"[..]), any::<u8>()];
+    vec((byte, spelling()), 0..6)
+}
+
+/// Raw queries as they come: mostly of the characters with a meaning, so that malformed ones are frequent too.
+fn raw_query() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![3 => prop::sample::select(&b"ab%&=+0aF"[..]), 1 => any::<u8>()];
+    vec(byte, 0..24)
+}
+
+fn spell(bytes: &[(u8, Spelling)], is_name: bool) -> String {
+    let mut raw = Vec::new();
+    for (byte, spelling) in bytes {
+        // An equals sign means itself in a value, but ends a name.
+        let separates = matches!(byte, b'%' | b'&' | b'+') || (is_name && *byte == b'=');
+        let literal = byte.is_ascii() && !separates;
+        match spelling {
+            Spelling::Short if *byte == b' ' => raw.push(b'+'),
+            Spelling::Short if literal => raw.push(*byte),
+            Spelling::Short | Spelling::Lower => raw.extend(format!("%{byte:02x}").bytes()),
+            Spelling::Upper => raw.extend(format!("%{byte:02X}").bytes()),
+        }
+    }
+    String::from_utf8(raw).unwrap()
+}
+
+fn plain(bytes: &[(u8, Spelling)]) -> Vec<u8> {
+    bytes.iter().map(|(byte, _)| *byte).collect()
+}
+
+/// The rules once more, written for plainness: encoded pairs, sorted, joined.
+fn naive(pairs: &[DecodedPair]) -> String {
+    let encode = |bytes: &[u8]| -> Vec<u8> {
+        bytes
+            .iter()
+            .flat_map(|byte| match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => vec![*byte],
+                _ => format!("%{byte:02X}").into_bytes(),
+            })
+            .collect()
+    };
+    let mut encoded: Vec<_> = pairs
+        .iter()
+        .map(|(name, value)| (encode(name), encode(value)))
+        .collect();
+    encoded.sort();
+    let joined: Vec<_> = encoded
+        .into_iter()
+        .map(|(name, value)| [name, value].join(&b'='))
+        .collect();
+    String::from_utf8(joined.join(&b'&')).unwrap()
+}
+
+/// Whether every `%` is followed by two hexadecimal digits, and the place of the first that is not.
+fn first_malformed(raw: &[u8]) -> Option<usize> {
+    (0..raw.len()).find(|at| {
+        raw[*at] == b'%'
+            && !raw
+                .get(at + 1..at + 3)
+                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+proptest! {
+    /// SIG-4
+    #[test]
+    fn any_spelling_of_the_same_pairs_gives_what_the_naive_model_gives(
+        pairs in vec((spelled(), spelled(), 0_usize..3), 0..6)
+    ) {
+        let mut raw = String::new();
+        for (name, value, empty_pieces) in &pairs {
+            raw += &format!("{}={}{}", spell(name, true), spell(value, false), "&".repeat(empty_pieces + 1));
+        }
+        let expected: Vec<DecodedPair> = pairs.iter().map(|(name, value, _)| (plain(name), plain(value))).collect();
+        prop_assert_eq!(canonical_query(raw.as_bytes()).unwrap(), naive(&expected));
+        prop_assert_eq!(decode_query(raw.as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_order_of_the_parameters_does_not_matter(
+        (pairs, shuffled) in vec((spelled(), spelled()), 0..6)
+            .prop_flat_map(|pairs| (Just(pairs.clone()), Just(pairs).prop_shuffle()))
+    ) {
+        let join = |pairs: &[(Spelled, Spelled)]| -> String {
+            pairs
+                .iter()
+                .map(|(name, value)| format!("{}={}", spell(name, true), spell(value, false)))
+                .collect::<Vec<_>>()
+                .join("&")
+        };
+        prop_assert_eq!(canonical_query(join(&pairs).as_bytes()), canonical_query(join(&shuffled).as_bytes()));
+    }
+
+    #[test]
+    fn a_canonical_query_is_its_own_canonical_form(raw in raw_query()) {
+        if let Ok(canonical) = canonical_query(&raw) {
+            prop_assert_eq!(canonical_query(canonical.as_bytes()), Ok(canonical));
+        }
+    }
+
+    #[test]
+    fn a_query_is_refused_exactly_when_an_escape_is_malformed(raw in raw_query()) {
+        match (canonical_query(&raw), first_malformed(&raw)) {
+            (Ok(_), None) => {}
+            (Err(error), Some(at)) => {
+                prop_assert_eq!(error.offset, at);
+                prop_assert!(raw[at..].starts_with(&error.text));
+            }
+            (result, malformed) => prop_assert!(false, "{result:?}, malformed at {malformed:?}"),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Builds the site from the project's documents, and compresses it.
+
+use std::env;
+use std::error::Error;
+use std::path::PathBuf;
+
+use site_builder::{Sources, build, embed};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
+    let sources = Sources::read(&root)?;
+    for path in sources.paths() {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    embed(build(&sources)?, &PathBuf::from(env::var("OUT_DIR")?))?;
+    Ok(())
+}

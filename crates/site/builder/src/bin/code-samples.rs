@@ -1,0 +1,17 @@
+//! Writes the document's `x-codeSamples` from the signing kits.
+//!
+//!     cargo code-samples    after the document or a kit has changed; a test says when it has
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use site_builder::{Sources, with_code_samples};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let path = root.join("spec/partner-api.yaml");
+    let text = with_code_samples(&fs::read_to_string(&path)?, &Sources::read(&root)?.kits)?;
+    fs::write(path, text)?;
+    Ok(())
+}

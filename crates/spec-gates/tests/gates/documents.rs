@@ -1,0 +1,312 @@
+//! The files, folders and commands that the documents name exist, and so do the rules that comments and tests cite.
+
+use std::collections::BTreeSet;
+
+use ignore::WalkBuilder;
+use spec_gates::documents::{Document, PathRules, missing_commands, missing_paths, missing_tests, wrong_ids};
+
+use crate::contracts::root;
+
+/// A document, where its paths may start, and the words that look like paths and are none.
+type Rule = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+/// Documents whose paths start elsewhere than at the project's root, or that need an exception.
+const RULES: [Rule; 12] = [
+    // The sandbox makes its folder when it starts.
+    ("README.md", &[""], &[".sandbox/sandbox.json"]),
+    ("crates/partner/README.md", &[""], &[".sandbox/sandbox.json"]),
+    // The parts of the service are called by their names inside it.
+    ("ARCHITECTURE.md", &["", "service/src", "service/src/generated"], &[]),
+    ("CONTRIBUTING.md", &["", "service/src", "crates/store/src"], &[]),
+    ("docs/faults.md", &["", "service/src"], &[]),
+    ("deploy/README.md", &["deploy", ""], &[]),
+    ("spec/README.md", &["spec", ""], &[]),
+    ("codegen/ADDING-A-KEYWORD.md", &["codegen", "codegen/src", ""], &[]),
+    ("samples/README.md", &["samples", ""], &[".sandbox/sandbox.json"]),
+    (
+        "migrations/README.md",
+        &["migrations", ""],
+        &["V0002__what_it_does.sql"],
+    ),
+    ("deploy/ha/README.md", &["deploy/ha", ""], &[]),
+    (
+        "codegen/README.md",
+        // The generated code of the petstore and, with `--dispatch calls`, of the service contains the files that are described.
+        &["codegen", "", "codegen/petstore/src/generated", "service/src/generated"],
+        &[],
+    ),
+];
+
+/// Rules that no test shows, and why.
+const SHOWN_BY_NO_TEST: [(&str, &str); 0] = [];
+
+/// Every document that git does not ignore, read.
+fn documents() -> Vec<Document> {
+    let mut documents = Vec::new();
+    for entry in WalkBuilder::new(root()).require_git(false).build() {
+        let path = entry.unwrap().into_path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            documents.push(Document::read(&root(), name).unwrap());
+        }
+    }
+    documents
+}
+
+#[test]
+fn every_file_and_folder_that_a_document_names_exists() {
+    let mut wrong = Vec::new();
+    let mut unused: BTreeSet<&str> = RULES.iter().map(|(name, ..)| *name).collect();
+    for document in documents() {
+        let rule = RULES.iter().find(|(name, ..)| *name == document.name);
+        let folder = document.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside = [folder, ""];
+        let (roots, exceptions) = rule.map_or((&beside[..], &[][..]), |(_, roots, exceptions)| (roots, exceptions));
+        let findings = missing_paths(&root(), &document, PathRules { roots, exceptions });
+        wrong.extend(findings.missing);
+        if rule.is_some() {
+            unused.remove(document.name.as_str());
+            assert!(findings.present > 0, "{}: not one path was recognised", document.name);
+        }
+        for exception in exceptions.iter().filter(|it| !findings.excepted.contains(**it)) {
+            wrong.push(format!(
+                "{}: the exception `{exception}` is not needed any more; remove it here",
+                document.name
+            ));
+        }
+    }
+    assert_eq!(unused, BTreeSet::new(), "there are rules for documents that are gone");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_command_that_a_document_names_exists() {
+    let wrong = missing_commands(&root(), &documents()).unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_test_that_the_table_of_faults_names_exists() {
+    let faults = Document::read(&root(), "docs/faults.md").unwrap();
+    let wrong = missing_tests(&root(), &faults).unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_that_is_cited_exists_and_a_test_cites_each() {
+    let wrong = wrong_ids(&root(), &SHOWN_BY_NO_TEST).unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+// The gates themselves, on a project made for it.
+
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("src/rooms/kitchen.rs", "");
+    write("src/rooms/bath.rs", "");
+    write("docs/V0001__schema.sql", "");
+    write("LICENSE", "");
+    write("script/check", "stages() {\n}\nlint() { true; }\n");
+    write("script/plain", "");
+    write(".cargo/config.toml", "[alias]\ncodegen = \"run\"\n");
+    write("package.json", r#"{"scripts": {"lint": "true"}}"#);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let script = folder.path().join("script/check");
+        std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+fn missing(text: &str) -> Vec<String> {
+    let rules = PathRules {
+        roots: &["", "src"],
+        exceptions: &["made/later.json"],
+    };
+    let missing = missing_paths(project().path(), &Document::parse("D.md", text), rules).missing;
+    missing
+        .iter()
+        .map(|message| message.split('`').nth(1).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn paths_that_exist_are_found() {
+    let text = "`src/rooms/kitchen.rs`, `rooms/`, `rooms/bath` (a module), `kitchen` is no path, `/items` neither,\n\
+                `src/rooms/<name>.rs`, `docs/V0001__….sql`, `docs/*`, `rooms/{bath,kitchen}.rs`, `made/later.json`, `application/…+json`,\n\
+                [licence](LICENSE), [a part](docs/V0001__schema.sql#part), [elsewhere](https://example.org/x).\n\n\
+                ```\nsrc/      the source; docs/ has the rest, <x> no I/O\n  rooms/  of it\n    bath.rs\ndocs/     the rest\n```\n";
+    assert_eq!(missing(text), Vec::<String>::new());
+}
+
+#[test]
+fn paths_that_do_not_exist_are_named() {
+    let text = "`src/rooms/cellar.rs`, `cook docs/menu.md`, `attic/`, `rooms/kitchen.rs/`, `src/<tag>/nothing/*.rs`, `rooms/{bath,attic}.rs`, `x.sql`,\n\
+                `rooms/bath.md`, [gone](GONE), `src/rooms/<name>/`\n\n```\nsrc/   not: old/<name>.rs.\n  rooms/\n    attic.rs\n  lib.rs\n```\n";
+    let named = [
+        "GONE",
+        "attic/",
+        "docs/menu.md",
+        "old/<name>.rs",
+        "rooms/bath.md",
+        "rooms/kitchen.rs/",
+        "rooms/{bath,attic}.rs",
+        "src/<tag>/nothing/*.rs",
+        "src/lib.rs",
+        "src/rooms/<name>/",
+        "src/rooms/attic.rs",
+        "src/rooms/cellar.rs",
+        "x.sql",
+    ];
+    assert_eq!(missing(text), named);
+}
+
+#[test]
+fn commands_that_do_not_exist_are_named() {
+    let text = "`script/check lint`, `cargo codegen check`, `cargo test`, `npm run lint`\n\n    script/check lint   # one\n\n\
+                Not these: `script/plain`, `script/gone`, `script/check lint paint`, `cargo paint`, `npm run paint`.\n";
+    let wrong = missing_commands(project().path(), &[Document::parse("D.md", text)]).unwrap();
+    assert_eq!(
+        wrong,
+        [
+            "D.md: `cargo paint` is neither cargo's nor an alias in .cargo/config.toml",
+            "D.md: `npm run paint` is no script of package.json",
+            "D.md: `paint` is no stage of script/check",
+            "D.md: `script/gone` is no executable file",
+            "D.md: `script/plain` is no executable file",
+        ]
+    );
+}
+
+#[test]
+fn tests_that_do_not_exist_are_named() {
+    let project = project();
+    let tests = "#[tokio::test(flavor = \"multi_thread\")]\n// why\nasync fn the_soup_is_never_cold_at_noon() {}\n\
+                 fn the_soup_is_hot_or_gone() {}\n";
+    std::fs::write(project.path().join("src/rooms/kitchen.rs"), tests).unwrap();
+    let text =
+        "`the_soup_is_never_cold_at_noon`, `the_soup_is_hot_or_gone`, `nobody_sleeps_in_the_bath`, `a_short_name`";
+    assert_eq!(
+        missing_tests(project.path(), &Document::parse("D.md", text)).unwrap(),
+        [
+            "D.md: there is no test `the_soup_is_hot_or_gone`",
+            "D.md: there is no test `nobody_sleeps_in_the_bath`",
+        ]
+    );
+}
+
+/// What is wrong with the ids of a project that has these files.
+fn wrong_ids_of(files: &[(&str, &str)], exceptions: &[(&str, &str)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    wrong_ids(folder.path(), exceptions).unwrap()
+}
+
+const CATS: (&str, &str) = (
+    "docs/contract/cats.md",
+    "- **CAT-1** Cats purr.\n- **CAT-2** Cats sleep: see CAT-1.\n- ~~**CAT-3**~~ Cats bark.\n- **DOG-1** Dogs bark.\n",
+);
+
+/// Each way in which a test may cite, and words that look like ids.
+const CITING: [(&str, &str); 2] = [
+    (
+        "tests/cats.rs",
+        "//! Sleep (CAT-2), in UTF-8.\n\n    /// CAT-1, DOG-1\n    #[tokio::test(flavor = \"multi_thread\")]\n    // Loud.\n    \
+         async fn cats_purr() {}\n",
+    ),
+    ("src/cats.rs", "//! As CAT-1 has it; not CONCAT-9.\n"),
+];
+
+#[test]
+fn rules_that_exist_and_are_cited_by_tests_are_right() {
+    assert_eq!(
+        wrong_ids_of(&[&[CATS][..], &CITING].concat(), &[]),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn an_id_that_is_not_defined_or_has_gone_is_named_wherever_it_is_cited() {
+    let citing = [
+        CATS,
+        CITING[0],
+        ("src/dogs.rs", "// Nothing.\n// DOG-2\n"),
+        ("script/feed", "# CAT-3\n"),
+        (".gitignore", "/made/\n"),
+        ("made/by_someone.rs", "// DOG-3\n"),
+        // A group that does not exist; a byte's width and a name in the code are no ids.
+        ("src/cows.rs", "//! COW-1, in UTF-8.\nlet cow = \"COW-2\";\n"),
+        ("docs/cows.md", "As COW-3 and ISO-8859 have it.\n"),
+    ];
+    assert_eq!(
+        wrong_ids_of(&citing, &[]),
+        [
+            "docs/cows.md:1: docs/contract has no rule COW-3. Cite the one that is meant, or add it at the end of its group.",
+            "script/feed:1: the rule CAT-3 has gone. Cite what holds instead.",
+            "src/cows.rs:1: docs/contract has no rule COW-1. Cite the one that is meant, or add it at the end of its group.",
+            "src/dogs.rs:2: docs/contract has no rule DOG-2. Cite the one that is meant, or add it at the end of its group.",
+        ]
+    );
+}
+
+#[test]
+fn an_id_that_is_defined_twice_is_named_even_if_one_of_the_rules_has_gone() {
+    let again = (
+        "docs/contract/dogs.md",
+        "- **DOG-1** Dogs dig.\n- **CAT-3** Cats climb.\n",
+    );
+    assert_eq!(
+        wrong_ids_of(&[&[CATS, again][..], &CITING].concat(), &[]),
+        [
+            "docs/contract/dogs.md: CAT-3 is defined twice. An id is never given to another rule.",
+            "docs/contract/dogs.md: DOG-1 is defined twice. An id is never given to another rule.",
+        ]
+    );
+}
+
+#[test]
+fn a_rule_that_no_test_cites_is_named_unless_it_is_an_exception_that_is_needed() {
+    let citing = [
+        CATS,
+        // A helper, a comment within a test and a file without a test show nothing.
+        (
+            "tests/cats.rs",
+            "/// CAT-1\nfn cat() {}\n\n/// CAT-2\n#[test]\nfn cats_sleep() {\n    // DOG-1\n}\n",
+        ),
+        ("tests/helper.rs", "//! CAT-1\n"),
+        (
+            "src/lib.rs",
+            "//! CAT-1\n\n/// CAT-1\n#[derive(Debug)]\nstruct Cat;\n\n#[test]\nfn there_is_one() {}\n",
+        ),
+    ];
+    let uncited = |id: &str| {
+        format!(
+            "docs/contract/cats.md: no test cites {id}. Cite it in the documentation of the test that shows the rule, or write \
+             that test."
+        )
+    };
+    assert_eq!(wrong_ids_of(&citing, &[]), [uncited("CAT-1"), uncited("DOG-1")]);
+    let exceptions = [
+        ("CAT-1", "nobody hears it"),
+        ("CAT-2", "it is dark"),
+        ("CAT-9", "it is gone"),
+    ];
+    assert_eq!(
+        wrong_ids_of(&citing, &exceptions),
+        [
+            uncited("DOG-1"),
+            "the exception CAT-2 is not needed any more; remove it".to_owned(),
+            "the exception CAT-9 is not needed any more; remove it".to_owned(),
+        ]
+    );
+}

@@ -1,0 +1,65 @@
+//! Columns that hold one of a few words: each is a type that reads and writes itself, once; out of JSON, too, with
+//! `#[serde(try_from = "String")]`.
+
+use std::error::Error;
+
+use tokio_postgres::types::{FromSql, Type};
+
+/// A text column, read as a type of the domain that is made of its text: the domain knows no database.
+#[derive(Debug)]
+pub struct Text<T>(pub T);
+
+impl<'a, T> FromSql<'a> for Text<T>
+where
+    T: TryFrom<String>,
+    T::Error: Into<Box<dyn Error + Sync + Send>>,
+{
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        T::try_from(String::from_sql(ty, raw)?).map(Text).map_err(Into::into)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        <String as FromSql>::accepts(ty)
+    }
+}
+
+/// For [`column!`](crate::column) in other crates.
+#[doc(hidden)]
+pub use {bytes, partner_api_domain, tokio_postgres};
+
+/// Lets an enumeration be read from, and written to, a text column: `column! { Status { Applied = "APPLIED", … } }`.
+#[macro_export]
+macro_rules! column {
+    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $crate::column::partner_api_domain::words! { $name { $($variant = $word),+ } }
+
+        impl<'a> $crate::column::tokio_postgres::types::FromSql<'a> for $name {
+            fn from_sql(
+                ty: &$crate::column::tokio_postgres::types::Type,
+                raw: &'a [u8],
+            ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+                Ok($name::try_from(<String as $crate::column::tokio_postgres::types::FromSql>::from_sql(ty, raw)?)?)
+            }
+
+            fn accepts(ty: &$crate::column::tokio_postgres::types::Type) -> bool {
+                <&str as $crate::column::tokio_postgres::types::FromSql>::accepts(ty)
+            }
+        }
+
+        impl $crate::column::tokio_postgres::types::ToSql for $name {
+            fn to_sql(
+                &self,
+                ty: &$crate::column::tokio_postgres::types::Type,
+                out: &mut $crate::column::bytes::BytesMut,
+            ) -> Result<$crate::column::tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+                $crate::column::tokio_postgres::types::ToSql::to_sql(&self.word(), ty, out)
+            }
+
+            fn accepts(ty: &$crate::column::tokio_postgres::types::Type) -> bool {
+                <&str as $crate::column::tokio_postgres::types::ToSql>::accepts(ty)
+            }
+
+            $crate::column::tokio_postgres::types::to_sql_checked!();
+        }
+    };
+}

@@ -1,0 +1,147 @@
+//! Reading keys and grants from the database.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use partner_api_domain::grants::{Grants, Partner};
+use partner_api_signing::Environment;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{Key, KeyProblem, Keys, Named, Shares, Withheld};
+use crate::DbError;
+use crate::connection::Connection;
+use crate::secrets::MasterKey;
+use crate::statement;
+
+statement! {
+    /// Rises with every change to keys or grants.
+    VERSION = "SELECT version FROM directory_version";
+
+    /// All keys; expiry is checked at each use.
+    KEYS = "\
+SELECT k.key_id, k.partner_id, p.name, k.secret_nonce, k.secret_ciphertext, k.scopes, k.rate_limit, k.allowlist::text[],
+       k.allowlist_mode, k.expires_at, k.environment <> $1 AS is_of_other_environment, k.revoked_at IS NOT NULL AS is_revoked,
+       NOT p.is_enabled AS is_disabled
+FROM api_keys k
+JOIN partners p ON p.id = k.partner_id";
+
+    /// The grants of all partners.
+    GRANTS = "\
+SELECT g.partner_id, g.organization_id, g.all_branches,
+       array_remove(array_agg(b.branch_id ORDER BY b.branch_id), NULL) AS branches
+FROM grants g
+LEFT JOIN grant_branches b USING (partner_id, organization_id)
+GROUP BY g.partner_id, g.organization_id, g.all_branches
+ORDER BY g.partner_id, g.organization_id";
+}
+
+pub(super) async fn version(client: &Connection) -> Result<i64, DbError> {
+    Ok(client.query_one(VERSION, &[]).await?.try_get(0)?)
+}
+
+pub(super) async fn keys(
+    client: &Connection,
+    environment: Environment,
+    master_key: &MasterKey,
+    shares: &Shares,
+) -> Result<Keys, DbError> {
+    let mut granted: HashMap<Uuid, Granted> = HashMap::new();
+    for row in client.query(GRANTS, &[]).await? {
+        let of_partner = granted.entry(row.try_get("partner_id")?).or_default();
+        let organization: Uuid = row.try_get("organization_id")?;
+        match row.try_get("all_branches")? {
+            true => of_partner.whole.push(organization),
+            false => of_partner.restricted.push((organization, row.try_get("branches")?)),
+        }
+    }
+    let mut partners: HashMap<Uuid, Arc<Partner>> = HashMap::new();
+    let mut keys = Keys::default();
+    for row in client.query(KEYS, &[&environment.as_str()]).await? {
+        let id: Uuid = row.try_get("partner_id")?;
+        let partner = match partners.get(&id) {
+            Some(partner) => partner.clone(),
+            None => {
+                let Granted { whole, restricted } = granted.remove(&id).unwrap_or_default();
+                let partner = Arc::new(Partner {
+                    id,
+                    name: row.try_get("name")?,
+                    grants: Grants::new(whole, restricted),
+                });
+                partners.insert(id, partner.clone());
+                partner
+            }
+        };
+        let key_id: String = row.try_get("key_id")?;
+        let mut withhold = |reason| {
+            let named = Named {
+                key_id: key_id.as_str().into(),
+                partner: Some(partner.clone()),
+            };
+            keys.withheld.insert(key_id.clone(), Withheld { named, reason });
+        };
+        if let Some(reason) = withheld(&row)? {
+            withhold(reason);
+            continue;
+        }
+        match key(&row, &key_id, partner.clone(), master_key, shares) {
+            Ok(key) => {
+                keys.usable.insert(key_id, Arc::new(key));
+            }
+            // One bad row must not lock everyone out.
+            Err(problem) => {
+                tracing::error!(key_id, reason = problem, "a key cannot be used");
+                withhold(KeyProblem::Unusable);
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// Why a key lets nobody in whatever its row holds.
+fn withheld(row: &Row) -> Result<Option<KeyProblem>, DbError> {
+    for (column, reason) in [
+        ("is_of_other_environment", KeyProblem::OfOtherEnvironment),
+        ("is_revoked", KeyProblem::Revoked),
+        ("is_disabled", KeyProblem::PartnerDisabled),
+    ] {
+        if row.try_get(column)? {
+            return Ok(Some(reason));
+        }
+    }
+    Ok(None)
+}
+
+/// What a partner was granted.
+#[derive(Default)]
+struct Granted {
+    whole: Vec<Uuid>,
+    restricted: Vec<(Uuid, Vec<Uuid>)>,
+}
+
+fn key(row: &Row, key_id: &str, partner: Arc<Partner>, master_key: &MasterKey, shares: &Shares) -> Result<Key, String> {
+    let nonce: &[u8] = row.get("secret_nonce");
+    let ciphertext: &[u8] = row.get("secret_ciphertext");
+    let secret = master_key
+        .open(key_id, nonce, ciphertext)
+        .map_err(|error| format!("its secret does not open under this master key: {error}"))?;
+    let mut allowlist = Vec::new();
+    for block in row.get::<_, Vec<String>>("allowlist") {
+        let block: IpNet = block
+            .parse()
+            .map_err(|_| format!("`{block}` in its allowlist is no CIDR block"))?;
+        allowlist.push(block);
+    }
+    Ok(Key {
+        id: key_id.into(),
+        secret,
+        permissions: row.get("scopes"),
+        rate_limit: u32::try_from(row.get::<_, i32>("rate_limit")).unwrap_or(u32::MAX),
+        allowlist,
+        allowlist_mode: row.try_get("allowlist_mode").map_err(|error| error.to_string())?,
+        expires_at: row.get("expires_at"),
+        partner,
+        share: shares.share(key_id),
+    })
+}

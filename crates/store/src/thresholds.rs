@@ -1,0 +1,52 @@
+//! An organisation's thresholds, which give device values their status (`partner_api_domain::threshold`).
+
+use partner_api_domain::threshold::Bounds;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{DbError, connection::Connection};
+use crate::statement;
+
+statement! {
+    /// Sets the bounds of a point.
+    SET = "\
+INSERT INTO thresholds (organization_id, point_code, good_min, good_max, borderline_min, borderline_max)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (organization_id, point_code) DO UPDATE
+SET good_min = excluded.good_min, good_max = excluded.good_max,
+    borderline_min = excluded.borderline_min, borderline_max = excluded.borderline_max";
+}
+
+/// Sets an organisation's bounds for a measurement point. Values already written to reports keep their status.
+///
+/// # Errors
+/// What the database says, for bounds without any good one among it.
+pub async fn set(client: &Connection, organization_id: Uuid, point_code: &str, bounds: &Bounds) -> Result<(), DbError> {
+    client
+        .execute(
+            SET,
+            &[
+                &organization_id,
+                &point_code,
+                &bounds.good_min,
+                &bounds.good_max,
+                &bounds.borderline_min,
+                &bounds.borderline_max,
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Reads the four bounds from a row with the table's columns.
+///
+/// # Errors
+/// [`DbError::Query`] for a bound beyond what can be kept exactly.
+pub fn bounds(row: &Row) -> Result<Bounds, DbError> {
+    Ok(Bounds {
+        good_min: row.try_get("good_min")?,
+        good_max: row.try_get("good_max")?,
+        borderline_min: row.try_get("borderline_min")?,
+        borderline_max: row.try_get("borderline_max")?,
+    })
+}

@@ -1,0 +1,47 @@
+//! The errors of admission.
+
+use partner_api_gateway::RateLimitStatus;
+use partner_api_store::DbError;
+
+use crate::admission::AdmissionError;
+use crate::error::ApiError;
+use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
+
+/// Why a request is not admitted: 401 for a nonce that was used before, 503 for one that could not be recorded.
+pub(super) fn error(error: &AdmissionError) -> ApiError {
+    let reason = match error {
+        AdmissionError::Replayed => {
+            return ApiError::new(
+                ErrorCode::ReplayDetected,
+                "this nonce was used before; every attempt, a retry too, needs a new nonce, the current time and a new \
+                 signature",
+            )
+            .with_reason(Reason::NonceUsed);
+        }
+        AdmissionError::TimedOut => Reason::AdmissionOverdue,
+        AdmissionError::Db(error) => match **error {
+            DbError::Pool(_) => Reason::AdmissionNoConnection,
+            DbError::TimedOut => Reason::AdmissionOverdue,
+            DbError::Query(_) | DbError::Data { .. } => Reason::AdmissionFailed,
+        },
+        AdmissionError::Busy => Reason::AdmissionCrowded,
+    };
+    tracing::warn!(%error, "failed to admit a request");
+    ApiError::unavailable(reason)
+}
+
+/// 429 for a key that has used up its requests of the window.
+pub(super) fn over_limit(status: RateLimitStatus) -> ApiError {
+    ApiError {
+        retry_after: Some(status.resets_in),
+        reason: Some(Reason::KeyOverLimit),
+        ..ApiError::new(
+            ErrorCode::RateLimited,
+            format!(
+                "this key has {} requests a minute, all of them used; wait for Retry-After",
+                status.limit
+            ),
+        )
+    }
+}

@@ -1,0 +1,344 @@
+//! Who may call the partners' API: the contract's side of the [gateway](partner_api_gateway).
+//!
+//! A request is limited by its client's address ([`IpLimit`]), names a key in its headers (`identify`), proves the key's secret by
+//! its signature and comes from an address of the key's allowlist (`verify`), is admitted once and counted
+//! ([`admission`](crate::admission)), and asks for an operation that the key may call.
+
+mod admit;
+mod body_budget;
+mod identify;
+mod ip_limit;
+mod prefer;
+pub mod public;
+mod reporter;
+mod verify;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bounded_listener::RequestBody;
+use bytes::Bytes;
+use chrono::Utc;
+use codegen_runtime::call::Request;
+use dropshot::{Body, RequestContext};
+use http::request::Parts;
+use http::{HeaderMap, Response};
+use hyper::body::Body as HttpBody;
+use partner_api_gateway::pages::Pages;
+use partner_api_gateway::{
+    Answer, BodyLimit, Contract, DecodedQuery, Destination, Operation, Outcome, RequestInfo, TrustedProxies, Unverified,
+};
+use partner_api_signing::Environment;
+use partner_api_store::directory::{Directory, Named};
+use partner_api_store::stages;
+use uuid::Uuid;
+
+pub use crate::admission::Caller;
+pub use ip_limit::IpLimit;
+pub use reporter::Reporter;
+
+use crate::admission::{Admission, Durability};
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::generated::calls::{ROUTES, Route};
+use crate::generated::errors::ErrorCode;
+use crate::request_log::Reason;
+use crate::traces::Traces;
+use body_budget::{BodyBudget, BodyHold};
+use identify::Credentials;
+use verify::Verified;
+
+/// The path under which everything is signed.
+pub const API_ROOT: &str = "/api/v1/partner";
+
+/// Bytes of the largest body: 1 MB (REQ-6).
+const MAX_BODY_BYTES: usize = 1_048_576;
+
+/// What the log shows for a path below [`API_ROOT`] that fits no template.
+const UNKNOWN_IN_API: &str = "/api/v1/partner/*";
+
+/// The gateway's settings that an operator can change.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The deployment's environment.
+    pub environment: Environment,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: TrustedProxies,
+    /// The time in which a body must have arrived.
+    pub body_timeout: Duration,
+    /// The time in which a request must be answered, from the end of its body.
+    pub request_timeout: Duration,
+}
+
+/// What the gateway of the partners' API is made of.
+pub struct GatewayParts {
+    /// What an operator can change.
+    pub settings: Settings,
+    /// The limit per client address.
+    pub ip_limit: IpLimit,
+    /// The keys.
+    pub directory: Arc<Directory>,
+    /// Admits requests.
+    pub admission: Admission,
+    /// Reports answered requests.
+    pub reporter: Reporter,
+    /// The static pages next to the API.
+    pub pages: Pages,
+    /// The state that endpoints share.
+    pub context: Context,
+    /// Exports traces; `None` if tracing is disabled.
+    pub traces: Option<Traces>,
+}
+
+/// The gateway of the partners' API; cheap to clone.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+struct Inner {
+    parts: GatewayParts,
+    body_budget: BodyBudget,
+}
+
+/// What the gateway holds in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Requests that wait for admission.
+    pub admission_waiting: usize,
+    /// Bytes of bodies whose signatures are not verified yet.
+    pub unverified_bytes: usize,
+}
+
+impl Gateway {
+    /// Puts the gateway together.
+    pub fn new(parts: GatewayParts) -> Self {
+        Gateway(Arc::new(Inner {
+            parts,
+            body_budget: BodyBudget::default(),
+        }))
+    }
+
+    /// What it holds now.
+    pub fn load(&self) -> Load {
+        Load {
+            admission_waiting: self.0.parts.admission.waiting(),
+            unverified_bytes: self.0.body_budget.held(),
+        }
+    }
+
+    /// Answers a request, whatever it is: the handler of the listener.
+    pub async fn answer(self, peer: SocketAddr, request: http::Request<RequestBody>) -> Response<Body> {
+        // The log's index keeps the ids of a moment together: they are UUIDv7.
+        self.answer_as(Uuid::now_v7(), peer, request).await
+    }
+
+    /// Answers a request that Dropshot's server has routed: the handler of each endpoint of
+    /// [`dispatch::description`](crate::generated::dispatch::description).
+    pub async fn serve(rqctx: RequestContext<Self>, request: http::Request<Body>) -> Response<Body> {
+        // Dropshot sends its own id in the header.
+        let request_id = rqctx.request_id.parse().unwrap_or_else(|_| Uuid::now_v7());
+        let peer = rqctx.request.remote_addr();
+        rqctx.context().answer_as(request_id, peer, request).await
+    }
+
+    async fn answer_as<B>(&self, request_id: Uuid, peer: SocketAddr, request: http::Request<B>) -> Response<Body>
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin,
+    {
+        let GatewayParts { traces, reporter, .. } = &self.0.parts;
+        let work = partner_api_gateway::answer(self, request_id, peer.ip(), request);
+        let (response, record) = match traces {
+            None => work.await,
+            Some(traces) => {
+                let ((response, record), stages) = stages::noting(work).await;
+                traces.tell(&record, stages);
+                (response, record)
+            }
+        };
+        reporter.report(record);
+        response
+    }
+
+    /// Reports answered requests.
+    pub fn reporter(&self) -> &Reporter {
+        &self.0.parts.reporter
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.0.parts.settings
+    }
+}
+
+/// Whether a path belongs to the API, where everything is signed.
+fn is_signed(path: &str) -> bool {
+    path.strip_prefix(API_ROOT)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// How the nonce and the count of a request are kept (`x-admission`).
+fn durability(route: Option<&Route>) -> Durability {
+    match route.and_then(|route| route.operation.extension("x-admission")) {
+        Some("memory") => Durability::Behind,
+        _ => Durability::Recorded,
+    }
+}
+
+impl Contract for Gateway {
+    type Code = ErrorCode;
+    type Route = Route;
+    type Identity = Credentials;
+    type BodyHold = BodyHold;
+    type Verified = Verified;
+    type Caller = Caller;
+
+    fn routes() -> &'static [Route] {
+        ROUTES
+    }
+
+    fn operation(route: &Route) -> Operation {
+        Operation {
+            id: route.operation.id,
+            method: route.operation.method,
+            path: route.operation.path,
+            query_parameters: route.operation.query_parameters,
+            has_body: route.operation.has_body,
+            extensions: route.operation.extensions,
+        }
+    }
+
+    fn unknown_path(path: &str) -> (&'static str, ApiError) {
+        let template = match public::template(path) {
+            Some(template) => template,
+            None if is_signed(path) => UNKNOWN_IN_API,
+            None => "/*",
+        };
+        let hint = partner_api_gateway::near_miss::<Self>(path).map(|remedy| format!("; {remedy}"));
+        let message = format!(
+            "there is nothing at this path; paths are compared byte for byte{}",
+            hint.unwrap_or_default()
+        );
+        (template, ApiError::not_found(message).with_reason(Reason::NoSuchPath))
+    }
+
+    fn trusted_proxies(&self) -> &TrustedProxies {
+        &self.settings().trusted_proxies
+    }
+
+    async fn answer_outside(
+        &self,
+        info: &RequestInfo,
+        _: &Destination<Self>,
+        head: &Parts,
+    ) -> Outcome<Option<Response<Body>>, Self> {
+        let GatewayParts {
+            ip_limit,
+            pages,
+            context,
+            ..
+        } = &self.0.parts;
+        ip_limit.check(info.address)?;
+        match is_signed(head.uri.path()) {
+            true => Ok(None),
+            false => public::answer(pages, &context.storage, head).await.map(Some),
+        }
+    }
+
+    async fn identify(&self, destination: &Destination<Self>, head: &Parts) -> Outcome<Credentials, Self> {
+        identify::credentials(&self.0.parts.directory, &head.headers, durability(destination.route()))
+    }
+
+    fn named(credentials: &Credentials) -> Option<Named> {
+        Some(Named::by(&credentials.key))
+    }
+
+    fn claimed(&self, headers: &HeaderMap) -> Option<Named> {
+        self.0.parts.directory.whose(identify::claimed_key_id(headers)?)
+    }
+
+    fn body_limit(&self, _: Option<&'static Route>) -> Option<BodyLimit> {
+        Some(BodyLimit {
+            bytes: MAX_BODY_BYTES,
+            timeout: self.settings().body_timeout,
+            remedy: None,
+        })
+    }
+
+    async fn hold_body(&self, info: &RequestInfo, _: Option<&'static Route>) -> Outcome<BodyHold, Self> {
+        Ok(self.0.body_budget.hold(info.address))
+    }
+
+    fn extend_hold(hold: &mut BodyHold, bytes: usize) -> Outcome<(), Self> {
+        hold.grow_to(bytes)
+    }
+
+    async fn verify(
+        &self,
+        request: Unverified<'_, Self>,
+        credentials: Credentials,
+        hold: &mut BodyHold,
+    ) -> Outcome<(Verified, DecodedQuery), Self> {
+        let (verified, query) = verify::signature(self.settings().environment, &request, credentials)?;
+        // From here on, the bytes are the key's holder's to answer for.
+        hold.release();
+        verify::allowlist(&verified, request.info.address)?;
+        Ok((verified, query))
+    }
+
+    fn request_timeout(&self) -> Duration {
+        self.settings().request_timeout
+    }
+
+    async fn admit(
+        &self,
+        _: &RequestInfo,
+        _: &HeaderMap,
+        route: Option<&'static Route>,
+        verified: Verified,
+    ) -> partner_api_gateway::Admission<Self> {
+        let GatewayParts {
+            directory, admission, ..
+        } = &self.0.parts;
+        let Verified {
+            credentials, deadline, ..
+        } = verified;
+        let refused = |error| partner_api_gateway::Admission {
+            rate_limit: None,
+            caller: Err(error),
+        };
+        // The body may have taken so long that its nonce would be remembered for less time than it could be used (KEY-6).
+        let key = match identify::check_again(directory, &credentials, Utc::now()) {
+            Ok(key) => key,
+            Err(error) => return refused(error),
+        };
+        let admitting = admission.admit(key, credentials.nonce.as_str(), durability(route), deadline);
+        match admitting.await {
+            Ok(admitted) => partner_api_gateway::Admission {
+                rate_limit: Some(admitted.rate_limit),
+                caller: admitted.caller.ok_or_else(|| admit::over_limit(admitted.rate_limit)),
+            },
+            Err(error) => refused(admit::error(&error)),
+        }
+    }
+
+    fn prepared(&self, route: &'static Route, headers: &HeaderMap) -> Outcome<Option<Response<Body>>, Self> {
+        prefer::answer(self.settings().environment, route.operation, headers)
+    }
+
+    /// Checks the permission that the operation requires (`x-required-scope`).
+    fn authorize(&self, caller: &Caller, route: &'static Route) -> Outcome<(), Self> {
+        let required = route.operation.extension("x-required-scope");
+        match required.filter(|required| !caller.key().permissions.iter().any(|held| held == required)) {
+            None => Ok(()),
+            Some(permission) => {
+                let message = format!(
+                    "this operation needs the scope {permission}, which this key does not have; ask the operator for it"
+                );
+                Err(ApiError::new(ErrorCode::ScopeRequired, message).with_reason(Reason::ScopeMissing))
+            }
+        }
+    }
+
+    fn call<'r>(&'r self, route: &'static Route, caller: &'r Caller, request: &'r Request) -> Answer<'r, Self> {
+        (route.call)(&self.0.parts.context, caller, request)
+    }
+}

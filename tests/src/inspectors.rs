@@ -1,0 +1,226 @@
+//! The inspectors of the fixture data: their tokens, and clients that are signed in.
+
+use std::sync::{Arc, Mutex};
+
+use http::StatusCode;
+use partner_api_domain::inspector_token;
+use partner_api_inspector_client::{Client as GeneratedClient, Exchange};
+use serde_json::{Value, json};
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use crate::answer::Answer;
+use crate::contract;
+use crate::fixture::{branches, organizations};
+use crate::request::Request;
+use crate::service::Service;
+
+/// An inspector of the fixture data.
+#[derive(Clone, Copy, Debug)]
+pub struct TestInspector {
+    /// The id.
+    pub id: &'static str,
+    /// The token.
+    pub token: &'static str,
+    /// The name.
+    pub name: &'static str,
+    /// The organization.
+    pub organization: &'static str,
+    /// The branches.
+    pub branches: &'static [&'static str],
+    /// Whether the token is revoked.
+    pub revoked: bool,
+}
+
+/// At IZMIR-01 of MASKED, and at its closed branch.
+pub const AYSE: TestInspector = TestInspector {
+    id: "01974d30-0000-7e00-8000-000000000001",
+    token: "insp_AYSEAYSEAYSEAYSEAYSEAYSEAY",
+    name: "Ayşe Demir",
+    organization: organizations::MASKED,
+    branches: &[branches::IZMIR_01, branches::ESK_01],
+    revoked: false,
+};
+/// At IZMIR-01 and ANK-01 of MASKED.
+pub const MEHMET: TestInspector = TestInspector {
+    id: "01974d30-0000-7e00-8000-000000000002",
+    token: "insp_MEHMETMEHMETMEHMETMEHMETME",
+    name: "Mehmet Kaya",
+    branches: &[branches::IZMIR_01, branches::ANK_01],
+    ..AYSE
+};
+/// At IST-02 of FULL.
+pub const DERYA: TestInspector = TestInspector {
+    id: "01974d30-0000-7e00-8000-000000000003",
+    token: "insp_DERYADERYADERYADERYADERYAD",
+    name: "Derya Şahin",
+    organization: organizations::FULL,
+    branches: &[branches::IST_02],
+    revoked: false,
+};
+/// As Ayşe, but revoked.
+pub const REVOKED_INSPECTOR: TestInspector = TestInspector {
+    id: "01974d30-0000-7e00-8000-000000000004",
+    token: "insp_GONEGONEGONEGONEGONEGONEGO",
+    name: "Burak Yıldız",
+    revoked: true,
+    ..AYSE
+};
+
+/// Every inspector of the fixture data.
+pub const INSPECTORS: &[TestInspector] = &[AYSE, MEHMET, DERYA, REVOKED_INSPECTOR];
+
+fn id(text: &str) -> Uuid {
+    text.parse().unwrap()
+}
+
+/// Inserts them into a database that has the branches.
+pub(crate) async fn insert(client: &Client) {
+    for inspector in INSPECTORS {
+        let (hint, hash) = (
+            &inspector.token[inspector.token.len() - 4..],
+            inspector_token::hash(inspector.token),
+        );
+        client
+            .execute(
+                "INSERT INTO inspectors (id, organization_id, name, token_hash, token_hint, created_at, revoked_at) VALUES
+                 ($1, $2, $3, $4, $5, '2026-01-05T08:00:00Z', CASE WHEN $6 THEN timestamptz '2026-02-05T08:00:00Z' END)",
+                &[
+                    &id(inspector.id),
+                    &id(inspector.organization),
+                    &inspector.name,
+                    &hash.as_slice(),
+                    &hint,
+                    &inspector.revoked,
+                ],
+            )
+            .await
+            .unwrap();
+        for branch in inspector.branches {
+            client
+                .execute(
+                    "INSERT INTO inspector_branches (inspector_id, organization_id, branch_id) VALUES ($1, $2, $3)",
+                    &[&id(inspector.id), &id(inspector.organization), &id(branch)],
+                )
+                .await
+                .unwrap();
+        }
+    }
+}
+
+/// A client that has signed in as an inspector, and sends requests as the browser does.
+#[derive(Clone, Debug)]
+pub struct InspectorClient {
+    /// The session's cookie, as it is sent.
+    pub cookie: String,
+    /// What each write carries.
+    pub csrf_token: String,
+}
+
+impl Service {
+    /// Signs in as an inspector.
+    pub async fn inspector(&self, inspector: &TestInspector) -> InspectorClient {
+        let answer = self.sign_in(inspector.token).await;
+        answer.assert_status(200);
+        InspectorClient {
+            cookie: cookie(&answer),
+            csrf_token: answer.json()["data"]["csrf_token"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// Sends a token.
+    pub async fn sign_in(&self, token: &str) -> Answer {
+        let body = json!({ "token": token }).to_string();
+        self.send(Request::post("/inspector/v1/session", body)).await
+    }
+
+    /// The generated client of the inspectors' contract, signed in as an inspector. Every answer is checked; [`Seen`] has the last
+    /// one.
+    pub async fn generated_inspector_client(&self, inspector: &TestInspector) -> (GeneratedClient, Seen) {
+        let seen = Seen::default();
+        let (noted, base_url) = (seen.clone(), self.base_url.clone());
+        let observer = move |exchange: &Exchange| {
+            let answer = answer(exchange, &base_url);
+            contract::check(&answer);
+            *noted.0.lock().unwrap() = Some(answer);
+        };
+        let address = format!("http://{}", self.internal_address());
+        let client = partner_api_inspector_client::connect_observed(&address, observer).unwrap();
+        partner_api_inspector_client::sign_in(&client, inspector.token)
+            .await
+            .unwrap();
+        (client, seen)
+    }
+}
+
+/// The answer that a client of the inspectors' contract got last.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(Arc<Mutex<Option<Answer>>>);
+
+impl Seen {
+    /// The answer.
+    ///
+    /// # Panics
+    /// Before any.
+    #[track_caller]
+    pub fn last(&self) -> Answer {
+        self.0.lock().unwrap().clone().expect("a client had an answer")
+    }
+}
+
+impl InspectorClient {
+    /// The request with the session's cookie and CSRF token.
+    #[must_use]
+    pub fn sends(&self, request: Request) -> Request {
+        request
+            .header("cookie", &self.cookie)
+            .header("x-csrf-token", &self.csrf_token)
+    }
+
+    /// A GET.
+    pub async fn get(&self, service: &Service, target: &str) -> Answer {
+        service.send(self.sends(Request::get(target))).await
+    }
+
+    /// A write of JSON.
+    pub async fn write(&self, service: &Service, method: &str, target: &str, body: Value) -> Answer {
+        let request = Request::post(target, body.to_string()).with_method(method);
+        service.send(self.sends(request)).await
+    }
+
+    /// A write without a body.
+    pub async fn act(&self, service: &Service, method: &str, target: &str) -> Answer {
+        service.send(self.sends(Request::new(method, target))).await
+    }
+
+    /// A report as this inspector sees it.
+    pub async fn report(&self, service: &Service, id: &str) -> Value {
+        let answer = self.get(service, &format!("/inspector/v1/reports/{id}")).await;
+        answer.assert_status(200);
+        answer.json()["data"].clone()
+    }
+}
+
+/// The cookie that an answer sets, as it is sent back.
+#[track_caller]
+pub fn cookie(answer: &Answer) -> String {
+    let line = answer.header("set-cookie").expect("Set-Cookie");
+    line.split(';').next().unwrap().to_owned()
+}
+
+fn answer(exchange: &Exchange, base_url: &str) -> Answer {
+    let query = exchange
+        .url
+        .query()
+        .map_or_else(String::new, |query| format!("?{query}"));
+    Answer {
+        method: exchange.method.clone(),
+        target: format!("{}{query}", exchange.url.path()),
+        sent: exchange.request_body.clone(),
+        base_url: base_url.to_owned(),
+        operation: Some(exchange.operation_id.to_owned()),
+        status: StatusCode::from_u16(exchange.status.as_u16()).unwrap(),
+        headers: exchange.headers.clone(),
+        body: exchange.body.clone(),
+    }
+}

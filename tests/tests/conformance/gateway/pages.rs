@@ -1,0 +1,138 @@
+use bytes::Bytes;
+use partner_api_gateway::pages::{Keep, Page, Pages};
+
+use partner_api_tests::{Answer, Options, Request, Service};
+
+const PLAIN: &[u8] = b"<!doctype html><title>plain</title>";
+const COMPRESSED: &[u8] = b"compressed";
+
+fn page(keep: Keep, gzip: Option<&'static [u8]>) -> Page {
+    Page {
+        content_type: "text/html; charset=utf-8",
+        keep,
+        body: Bytes::from_static(PLAIN),
+        gzip: gzip.map(Bytes::from_static),
+    }
+}
+
+async fn service() -> Service {
+    let mut pages = Pages::default();
+    pages.add("/docs/index.html", page(Keep::UntilAskedAgain, Some(COMPRESSED)));
+    pages.add("/docs/site.0a1b2c3d.css", page(Keep::ForEver, None));
+    pages.add("/", page(Keep::Never, None));
+    Service::start_with(Options {
+        pages,
+        ..Options::default()
+    })
+    .await
+}
+
+fn is_plain(answer: &Answer) {
+    assert_eq!(answer.body, PLAIN);
+    assert_eq!(answer.header("content-encoding"), None);
+}
+
+/// REQ-2, SVC-9
+#[tokio::test]
+async fn pages_are_served_unsigned_under_a_policy_that_lets_nothing_out() {
+    let service = service().await;
+    for path in ["/", "/docs/", "/docs/index.html", "/docs/site.0a1b2c3d.css"] {
+        let answer = service.send(Request::get(path)).await;
+        is_plain(answer.assert_status(200));
+        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
+            "{policy}"
+        );
+        assert!(
+            policy.contains("form-action 'none'") && !policy.contains("unsafe"),
+            "{policy}"
+        );
+    }
+    for path in ["/docs/other.html", "/docs/INDEX.html", "/docs//", "/index.html"] {
+        service.send(Request::get(path)).await.assert_refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_without_its_slash_leads_to_the_folder() {
+    let service = service().await;
+    let answer = service.send(Request::get("/docs")).await;
+    assert_eq!(answer.assert_status(308).header("location"), Some("docs/"));
+    Service::start()
+        .await
+        .send(Request::get("/docs"))
+        .await
+        .assert_refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_page_that_the_reader_has_is_not_sent_again() {
+    let service = service().await;
+    let answer = service.send(Request::get("/docs/")).await;
+    assert_eq!(answer.header("cache-control"), Some("public, no-cache"));
+    let tag = answer.header("etag").unwrap().to_owned();
+    let again = service
+        .send(Request::get("/docs/index.html").header("if-none-match", &tag))
+        .await;
+    assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+    assert_eq!(again.header("etag"), Some(tag.as_str()));
+    let other = service
+        .send(Request::get("/docs/").header("if-none-match", "W/\"other\""))
+        .await;
+    is_plain(other.assert_status(200));
+}
+
+#[tokio::test]
+async fn what_changes_its_name_is_kept_for_ever_and_what_holds_secrets_never() {
+    let service = service().await;
+    let style = service.send(Request::get("/docs/site.0a1b2c3d.css")).await;
+    assert_eq!(
+        style.header("cache-control"),
+        Some("public, max-age=31536000, immutable")
+    );
+    let secrets = service.send(Request::get("/").header("if-none-match", "*")).await;
+    is_plain(secrets.assert_status(200));
+    assert_eq!(
+        (secrets.header("cache-control"), secrets.header("etag")),
+        (Some("no-store"), None)
+    );
+}
+
+#[tokio::test]
+async fn a_reader_who_takes_gzip_gets_it_where_there_is_some() {
+    let service = service().await;
+    let compressed = service
+        .send(Request::get("/docs/").header("accept-encoding", "br, gzip"))
+        .await;
+    assert_eq!(
+        (&compressed.body[..], compressed.header("content-encoding")),
+        (COMPRESSED, Some("gzip"))
+    );
+    assert_eq!(compressed.header("vary"), Some("accept-encoding"));
+    is_plain(
+        &service
+            .send(Request::get("/docs/").header("accept-encoding", "gzip;q=0"))
+            .await,
+    );
+    is_plain(&service.send(Request::get("/").header("accept-encoding", "gzip")).await);
+}
+
+/// REQ-4
+#[tokio::test]
+async fn pages_can_be_asked_for_and_nothing_else() {
+    let service = service().await;
+    let head = service.send(Request::new("HEAD", "/docs/")).await;
+    assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
+    assert!(head.header("etag").is_some());
+    let answer = service.send(Request::post("/docs/index.html", "x")).await;
+    assert_eq!(
+        answer.assert_refused(405, "method_not_allowed").header("allow"),
+        Some("GET, HEAD")
+    );
+    service
+        .send(Request::post("/docs/other.html", "x"))
+        .await
+        .assert_refused(404, "not_found");
+}

@@ -1,0 +1,324 @@
+use partner_api_signing::Environment;
+use partner_api_tests::fixture::{self, DISABLED, EXPIRED, LIVE, REVOKED};
+use partner_api_tests::{ALPHA, Options, Request, Service, TestKey};
+
+const HEALTH: &str = "/api/v1/partner/health";
+const KEY_ID: &str = "x-partner-key-id";
+const TIMESTAMP: &str = "x-partner-timestamp";
+const NONCE: &str = "x-partner-nonce";
+const SIGNATURE: &str = "x-partner-signature";
+
+fn health() -> Request {
+    Request::get(HEALTH).signed_by(&ALPHA)
+}
+
+#[tokio::test]
+async fn a_request_without_the_four_headers_is_refused() {
+    let service = Service::start().await;
+    let answer = service.send(Request::get(HEALTH)).await;
+    answer
+        .assert_refused(401, "missing_signature_headers")
+        .snapshot("a_request_without_the_four_headers_is_refused");
+    assert_eq!(answer.header("ratelimit"), None);
+}
+
+/// SIG-1, ERR-2
+#[tokio::test]
+async fn each_of_the_four_headers_must_be_there_once_and_not_empty() {
+    let service = Service::start().await;
+    for (name, shown) in [
+        (KEY_ID, "X-Partner-Key-Id"),
+        (TIMESTAMP, "X-Partner-Timestamp"),
+        (NONCE, "X-Partner-Nonce"),
+        (SIGNATURE, "X-Partner-Signature"),
+    ] {
+        for request in [
+            health().without(name),
+            health().with(name, ""),
+            health().header(name, "again"),
+        ] {
+            let message = service
+                .send(request)
+                .await
+                .assert_refused(401, "missing_signature_headers")
+                .message();
+            assert!(message.contains(shown), "{message}");
+        }
+    }
+}
+
+/// SIG-1, ERR-2
+#[tokio::test]
+async fn a_nonce_has_16_to_128_visible_ascii_characters() {
+    let service = Service::start().await;
+    for nonce in ["a".repeat(16), "!~".repeat(64)] {
+        service.send(health().nonce(&nonce)).await.assert_status(200);
+    }
+    for nonce in [
+        "a".repeat(15),
+        "a".repeat(129),
+        format!("{} {}", "a".repeat(16), "b"),
+        "ş".repeat(16),
+    ] {
+        service
+            .send(health().with(NONCE, &nonce))
+            .await
+            .assert_refused(401, "missing_signature_headers");
+    }
+    let answer = service.send(health().with(NONCE, "short")).await;
+    answer
+        .assert_refused(401, "missing_signature_headers")
+        .snapshot("a_short_nonce_is_refused");
+}
+
+/// ERR-2
+#[tokio::test]
+async fn a_timestamp_is_a_plain_integer() {
+    let service = Service::start().await;
+    for timestamp in [
+        "now",
+        "1780000000.5",
+        "+1780000000",
+        "-1",
+        "0x10",
+        "1e9",
+        "2026-06-15T09:30:00Z",
+    ] {
+        let message = service
+            .send(health().with(TIMESTAMP, timestamp))
+            .await
+            .assert_refused(401, "missing_signature_headers")
+            .message();
+        assert!(message.contains("X-Partner-Timestamp"), "{message}");
+    }
+    // A number beyond all bounds is one, and never current.
+    service
+        .send(health().with(TIMESTAMP, &"9".repeat(40)))
+        .await
+        .assert_refused(401, "expired_timestamp");
+}
+
+/// ERR-3
+#[tokio::test]
+async fn a_key_that_is_not_in_force_is_refused_with_one_answer() {
+    let service = Service::start().await;
+    let unknown = TestKey {
+        id: "vip_test_UNKNOWNAAAAAAAAAAAAAAA",
+        ..ALPHA
+    };
+    let malformed = TestKey {
+        id: "vip_test_short",
+        ..ALPHA
+    };
+    let no_key = TestKey { id: "'; --", ..ALPHA };
+    let lower = TestKey {
+        id: "vip_test_alphaaaaaaaaaaaaaaaaaa",
+        ..ALPHA
+    };
+    let first = service.get(&unknown, HEALTH).await;
+    first
+        .assert_refused(401, "invalid_key")
+        .snapshot("an_unknown_key_is_refused");
+    for key in [malformed, no_key, lower, REVOKED, EXPIRED, DISABLED, LIVE] {
+        let answer = service.get(&key, HEALTH).await;
+        assert_eq!(
+            answer.assert_refused(401, "invalid_key").message(),
+            first.message(),
+            "{}",
+            key.id
+        );
+    }
+}
+
+/// KEY-3, SVC-1
+#[tokio::test]
+async fn a_live_service_takes_live_keys_only() {
+    let service = Service::start_with(Options {
+        environment: Environment::Live,
+        ..Options::default()
+    })
+    .await;
+    let answer = service.get(&LIVE, HEALTH).await;
+    assert_eq!(answer.assert_status(200).json()["environment"], "live");
+    service.get(&ALPHA, HEALTH).await.assert_refused(401, "invalid_key");
+}
+
+/// KEY-8
+#[tokio::test]
+async fn a_revoked_key_stops_working_eventually() {
+    let service = Service::start().await;
+    service.get(&ALPHA, HEALTH).await.assert_status(200);
+    service
+        .db
+        .execute("UPDATE api_keys SET revoked_at = now() WHERE key_id = $1", &[&ALPHA.id])
+        .await
+        .unwrap();
+    service
+        .eventually(async || service.get(&ALPHA, HEALTH).await.status == 401)
+        .await;
+    service.get(&ALPHA, HEALTH).await.assert_refused(401, "invalid_key");
+    service.get(&fixture::ALPHA_ROTATED, HEALTH).await.assert_status(200);
+}
+
+/// KEY-12
+#[tokio::test]
+async fn a_key_that_expires_stops_working_at_that_moment() {
+    let service = Service::start().await;
+    let expires = "UPDATE api_keys SET expires_at = now() + interval '1 hour' WHERE key_id = $1";
+    service.db.execute(expires, &[&ALPHA.id]).await.unwrap();
+    service.get(&ALPHA, HEALTH).await.assert_status(200);
+    service
+        .db
+        .execute("UPDATE api_keys SET expires_at = now() WHERE key_id = $1", &[&ALPHA.id])
+        .await
+        .unwrap();
+    service
+        .eventually(async || service.get(&ALPHA, HEALTH).await.status == 401)
+        .await;
+}
+
+/// SIG-5
+#[tokio::test]
+async fn a_timestamp_may_differ_by_300_seconds() {
+    let service = Service::start().await;
+    // The clock goes on between signing and arrival: forward a second is to spare, backward one might be missing.
+    for (ahead, passes) in [
+        (300, true),
+        (-299, true),
+        (302, false),
+        (-301, false),
+        (86_400, false),
+        (-86_400, false),
+    ] {
+        let answer = service.send(health().clock_ahead_by(ahead)).await;
+        if passes {
+            answer.assert_status(200);
+        } else {
+            answer.assert_refused(401, "expired_timestamp");
+        }
+    }
+}
+
+/// ERR-5
+#[tokio::test]
+async fn an_expired_timestamp_is_told_the_servers_time() {
+    let service = Service::start().await;
+    let answer = service.send(health().clock_ahead_by(-301)).await;
+    answer
+        .assert_refused(401, "expired_timestamp")
+        .snapshot("an_expired_timestamp_is_told_the_servers_time");
+    let year = chrono::Utc::now().format("%Y-").to_string();
+    assert!(answer.message().contains(&year), "{}", answer.message());
+}
+
+/// ERR-4
+#[tokio::test]
+async fn a_wrong_signature_is_shown_the_servers_canonical_string() {
+    let service = Service::start().await;
+    let request = Request::get("/api/v1/partner/inspections?limit=2&branch_id=b1")
+        .signed_by(&ALPHA)
+        .with(NONCE, "0123456789abcdef");
+    let answer = service.send(request).await;
+    answer
+        .assert_refused(401, "invalid_signature")
+        .snapshot("a_wrong_signature_is_shown_the_servers_canonical_string");
+    let message = answer.message();
+    let canonical = message.split("---\n").nth(1).unwrap().trim_end_matches("\n---");
+    let lines: Vec<_> = canonical.lines().collect();
+    assert_eq!(
+        lines[..3],
+        ["GET", "/api/v1/partner/inspections", "branch_id=b1&limit=2"]
+    );
+    assert_eq!(lines[4..], ["0123456789abcdef", partner_api_signing::EMPTY_BODY_SHA256]);
+}
+
+/// ERR-4
+#[tokio::test]
+async fn a_live_service_shows_no_canonical_string() {
+    let service = Service::start_with(Options {
+        environment: Environment::Live,
+        ..Options::default()
+    })
+    .await;
+    let thief = TestKey {
+        secret: ALPHA.secret,
+        ..LIVE
+    };
+    let message = service
+        .get(&thief, HEALTH)
+        .await
+        .assert_refused(401, "invalid_signature")
+        .message();
+    assert!(!message.contains(HEALTH), "{message}");
+}
+
+/// ERR-4, SIG-2
+#[tokio::test]
+async fn a_signature_of_another_shape_is_invalid() {
+    let service = Service::start().await;
+    let digest = "00b8332449583da2c92d54fa0ee432290c99864df6d9226fca919be2d027f8d7";
+    for signature in [
+        digest.to_owned(),
+        format!("sha256={}", digest.to_uppercase()),
+        format!("SHA256={digest}"),
+        format!("sha256={}", &digest[1..]),
+        format!("sha256={digest}0"),
+        format!("sha256={digest}"),
+        "sha256=".to_owned(),
+        "none".to_owned(),
+    ] {
+        let answer = service.send(health().with(SIGNATURE, &signature)).await;
+        answer.assert_refused(401, "invalid_signature");
+    }
+}
+
+/// SIG-3
+#[tokio::test]
+async fn a_signature_covers_method_path_query_and_body() {
+    let service = Service::start().await;
+    let signature = "x-partner-signature";
+    // The right signature of a request that differs in one part is no signature of this one.
+    for request in [
+        Request::post(HEALTH, "").signed_by(&ALPHA).with(signature, "sha256="),
+        Request::get("/api/v1/partner/organizations")
+            .signed_by(&ALPHA)
+            .with(NONCE, "another-nonce-than-signed"),
+        Request::get(HEALTH)
+            .signed_by(&ALPHA)
+            .with(TIMESTAMP, &chrono::Utc::now().timestamp().saturating_sub(7).to_string()),
+        Request::get(HEALTH).signed_by(&TestKey {
+            id: fixture::BETA.id,
+            ..ALPHA
+        }),
+    ] {
+        service.send(request).await.assert_refused(401, "invalid_signature");
+    }
+}
+
+/// REQ-1
+#[tokio::test]
+async fn a_wrong_signature_burns_no_nonce_and_counts_against_no_limit() {
+    let service = Service::start().await;
+    let key = fixture::THREE_A_MINUTE;
+    let thief = TestKey {
+        secret: ALPHA.secret,
+        ..key
+    };
+    for _ in 0..5 {
+        let forged = Request::get(HEALTH).signed_by(&thief).nonce("a-nonce-of-the-owner");
+        service.send(forged).await.assert_refused(401, "invalid_signature");
+    }
+    let answer = service
+        .send(Request::get(HEALTH).signed_by(&key).nonce("a-nonce-of-the-owner"))
+        .await;
+    assert_eq!(
+        answer.assert_status(200).header("ratelimit").unwrap().split(';').nth(1),
+        Some("r=2")
+    );
+}
+
+#[tokio::test]
+async fn a_get_with_a_body_is_signed_with_it_and_answered() {
+    let service = Service::start().await;
+    service.send(health().body("ignored")).await.assert_status(200);
+}

@@ -1,0 +1,371 @@
+//! The list of reports, for every shape of its query, compared page by page with a sorted model.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+use partner_api_domain::grants::Grants;
+use partner_api_store::inspections::{ListFilter, Status, list};
+use partner_api_store::standby::Reader;
+use uuid::Uuid;
+
+use crate::setup::{Report, Setup, at};
+
+const STATUSES: [&str; 7] = [
+    "PUBLISHED",
+    "ARCHIVED",
+    "CANCELLED",
+    "DRAFT",
+    "IN_REVIEW",
+    "REVISION_REQUESTED",
+    "CANCEL_REQUESTED",
+];
+
+/// All pages of a list, one after the other.
+async fn walk(db: &Reader, grants: &Grants, filter: &ListFilter, limit: i64) -> Vec<Uuid> {
+    let mut after = None;
+    let mut ids = Vec::new();
+    loop {
+        let page = list(db, grants, filter, after, limit).await.unwrap();
+        ids.extend(page.items.iter().map(|item| item.id));
+        match page.next {
+            Some(next) => {
+                assert_eq!(page.items.len() as i64, limit);
+                after = Some(next);
+            }
+            None => return ids,
+        }
+    }
+}
+
+/// What the list must be, by the rules alone.
+fn expected(land: &Landscape, grants: &Grants, filter: &ListFilter) -> Vec<Uuid> {
+    let of_changes = filter.updated_from.is_some() || filter.updated_to.is_some();
+    let mut found: Vec<&(Report, Uuid)> = land
+        .reports
+        .iter()
+        .filter(|(report, id)| {
+            let published = at(report.created + report.lag);
+            let created = at(report.created);
+            let updated = match report.organization == land.changed.0 {
+                true => report.updated_at().max(land.changed.1),
+                false => report.updated_at(),
+            };
+            let visible = match filter.status {
+                None if of_changes => ["PUBLISHED", "ARCHIVED", "CANCELLED"].contains(&report.status),
+                None => ["PUBLISHED", "ARCHIVED"].contains(&report.status),
+                Some(Status::Published) => report.status == "PUBLISHED",
+                Some(Status::Archived) => report.status == "ARCHIVED",
+                Some(Status::Cancelled) => report.status == "CANCELLED",
+            };
+            visible
+                && (grants.whole().contains(&report.organization) || grants.branches().contains(&report.branch))
+                && filter.branch_id.is_none_or(|branch| branch == report.branch)
+                && filter.published_from.is_none_or(|from| published >= from)
+                && filter.published_to.is_none_or(|to| published <= to)
+                && filter.created_from.is_none_or(|from| created >= from)
+                && filter.created_to.is_none_or(|to| created <= to)
+                && filter.updated_from.is_none_or(|from| updated >= from)
+                && filter.updated_to.is_none_or(|to| updated <= to)
+                && filter.report_number.as_ref().is_none_or(|number| *number == id.to_string())
+                // The vehicle of all reports, which only one organization shows.
+                && filter.vin.as_ref().is_none_or(|vin| vin == VIN && report.organization == land.organizations[2])
+        })
+        .collect();
+    match of_changes {
+        true => found.sort_by_key(|(report, id)| (report.updated_at(), *id)),
+        false => found.sort_by_key(|(report, id)| Reverse((report.created, *id))),
+    }
+    found.into_iter().map(|(_, id)| *id).collect()
+}
+
+/// The vehicle of all reports.
+const VIN: &str = "WVWZZZ1JZ3W386752";
+
+struct Landscape {
+    db: Reader,
+    // Dropped after its connection.
+    setup: Setup,
+    /// An organization, and when something changed that all its reports show.
+    changed: (Uuid, DateTime<Utc>),
+    organizations: Vec<Uuid>,
+    branches: Vec<Vec<Uuid>>,
+    reports: Vec<(Report, Uuid)>,
+}
+
+/// Three organizations with six branches each, some without any report for long, and many equal times.
+async fn landscape() -> Landscape {
+    let setup = Setup::new().await;
+    let (mut organizations, mut branches, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+    for organization in 0..3 {
+        let mode = ["NONE", "MASKED", "FULL"][organization];
+        let id = setup.organization(&format!("o{organization}"), mode).await;
+        organizations.push(id);
+        let mut own = Vec::new();
+        for branch in 0..6 {
+            own.push(
+                setup
+                    .branch(id, &format!("B{organization}{branch}"), "Ankara", true)
+                    .await
+                    .id,
+            );
+        }
+        branches.push(own);
+    }
+    // A linear congruential sequence: the same landscape in every run.
+    let mut state: u64 = 42;
+    let mut draw = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % below) as usize
+    };
+    for _ in 0..700 {
+        let (organization, branch) = (draw(3), draw(6));
+        let created = if branch < 2 { draw(10) } else { 20 + draw(60) };
+        reports.push(Report {
+            organization: organizations[organization],
+            branch: branches[organization][branch],
+            status: STATUSES[if draw(3) > 0 { draw(2) } else { draw(7) }],
+            created: created as i64,
+            lag: draw(30) as i64,
+            kept: draw(40) as i64,
+        });
+    }
+    let ids = setup.reports(&reports).await;
+    let changed = (organizations[1], at(90));
+    let sql = "UPDATE organizations SET reports_changed_at = $2 WHERE id = $1";
+    setup
+        .client()
+        .await
+        .execute(sql, &[&changed.0, &changed.1])
+        .await
+        .unwrap();
+    setup.client().await.batch_execute("ANALYZE").await.unwrap();
+    Landscape {
+        db: setup.reader().await,
+        setup,
+        changed,
+        organizations,
+        branches,
+        reports: reports.into_iter().zip(ids).collect(),
+    }
+}
+
+fn granted(whole: Vec<Uuid>, branches: Vec<Uuid>) -> Grants {
+    Grants::new(whole, [(Uuid::nil(), branches)])
+}
+
+fn all_grants(land: &Landscape) -> Vec<Grants> {
+    let whole = |organizations: &[usize]| organizations.iter().map(|place| land.organizations[*place]).collect();
+    vec![
+        Grants::default(),
+        granted(whole(&[0]), vec![]),
+        granted(whole(&[0, 1, 2]), vec![]),
+        granted(vec![], land.branches[1][..2].to_vec()),
+        granted(vec![], land.branches.concat()),
+        granted(whole(&[0]), land.branches[1][1..4].to_vec()),
+        granted(whole(&[2]), land.branches[..2].concat()),
+        granted(vec![Uuid::from_u128(7)], vec![Uuid::from_u128(8)]),
+    ]
+}
+
+fn filters(land: &Landscape) -> Vec<ListFilter> {
+    let all = ListFilter::default;
+    let mut filters = vec![
+        all(),
+        ListFilter {
+            created_from: Some(at(30)),
+            ..all()
+        },
+        ListFilter {
+            created_to: Some(at(50)),
+            ..all()
+        },
+        ListFilter {
+            created_from: Some(at(25)),
+            created_to: Some(at(25)),
+            ..all()
+        },
+        ListFilter {
+            published_from: Some(at(60)),
+            ..all()
+        },
+        ListFilter {
+            published_to: Some(at(40)),
+            ..all()
+        },
+        ListFilter {
+            published_from: Some(at(40)),
+            published_to: Some(at(60)),
+            created_to: Some(at(45)),
+            ..all()
+        },
+        ListFilter {
+            published_from: Some(at(10_000)),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(land.branches[0][3]),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(land.branches[1][1]),
+            published_from: Some(at(5)),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(Uuid::from_u128(9)),
+            ..all()
+        },
+    ];
+    let between = |from, to| ListFilter {
+        updated_from: Some(at(from)),
+        updated_to: to,
+        ..all()
+    };
+    filters.extend([
+        between(0, None),
+        between(75, None),
+        between(80, Some(at(100))),
+        between(90, Some(at(90))),
+        between(91, None),
+        ListFilter {
+            updated_to: Some(at(89)),
+            ..all()
+        },
+        ListFilter {
+            branch_id: Some(land.branches[1][4]),
+            ..between(85, None)
+        },
+        ListFilter {
+            branch_id: Some(Uuid::from_u128(9)),
+            ..between(0, None)
+        },
+        ListFilter {
+            status: Some(Status::Cancelled),
+            created_from: Some(at(30)),
+            published_to: Some(at(80)),
+            ..between(60, None)
+        },
+        ListFilter {
+            report_number: Some(land.reports[7].1.to_string()),
+            ..all()
+        },
+        ListFilter {
+            report_number: Some(land.reports[8].1.to_string()),
+            vin: Some(VIN.to_owned()),
+            ..between(0, None)
+        },
+        ListFilter {
+            vin: Some(VIN.to_owned()),
+            ..all()
+        },
+        ListFilter {
+            vin: Some(VIN.to_owned()),
+            branch_id: Some(land.branches[2][3]),
+            created_to: Some(at(60)),
+            ..all()
+        },
+        ListFilter {
+            vin: Some(VIN.to_owned()),
+            ..between(70, None)
+        },
+        ListFilter {
+            vin: Some("WVWZZZ1JZ3W38675".to_owned()),
+            ..all()
+        },
+    ]);
+    for status in [Status::Published, Status::Archived, Status::Cancelled] {
+        filters.push(ListFilter {
+            status: Some(status),
+            ..all()
+        });
+        filters.push(ListFilter {
+            status: Some(status),
+            published_from: Some(at(50)),
+            ..all()
+        });
+        filters.push(ListFilter {
+            status: Some(status),
+            branch_id: Some(land.branches[0][3]),
+            ..all()
+        });
+    }
+    filters
+}
+
+/// REP-3
+#[tokio::test]
+async fn all_grants_and_filters_list_exactly_their_reports_in_order_whatever_the_page_size() {
+    let land = landscape().await;
+    for grants in all_grants(&land) {
+        for filter in filters(&land) {
+            let expected = expected(&land, &grants, &filter);
+            // Pages of 9 put the larger grants into the shape for many of them.
+            for limit in [9, 100] {
+                let found = walk(&land.db, &grants, &filter, limit).await;
+                assert_eq!(found, expected, "{grants:?} {filter:?} {limit}");
+            }
+        }
+    }
+}
+
+/// The same when PostgreSQL plans the statements without their values, as it may after five executions.
+#[tokio::test]
+async fn generic_plans_list_the_same() {
+    let mut land = landscape().await;
+    land.setup
+        .set_for_later_sessions("plan_cache_mode", "force_generic_plan")
+        .await;
+    land.db = land.setup.reader().await;
+    for grants in all_grants(&land) {
+        for filter in filters(&land) {
+            let found = walk(&land.db, &grants, &filter, 25).await;
+            assert_eq!(found, expected(&land, &grants, &filter), "{grants:?} {filter:?}");
+        }
+    }
+}
+
+/// A range of up to 2,000 reports is read whole, and one of more is not: both are listed to the last report.
+#[tokio::test]
+async fn a_range_of_2000_reports_and_one_of_2001_are_listed_whole() {
+    let setup = Setup::new().await;
+    let organization = setup.organization("o", "NONE").await;
+    let branch = setup.branch(organization, "B", "Ankara", true).await.id;
+    // The later one was begun the earlier it was published: where the range is cut, the first page's reports are missing.
+    let reports: Vec<Report> = (0..2_001)
+        .map(|number| Report {
+            organization,
+            branch,
+            status: "PUBLISHED",
+            created: number,
+            lag: 4_000 - 2 * number,
+            kept: 0,
+        })
+        .collect();
+    let ids = setup.reports(&reports).await;
+    let land = Landscape {
+        db: setup.reader().await,
+        setup,
+        changed: (Uuid::nil(), at(0)),
+        organizations: vec![organization],
+        branches: vec![vec![branch]],
+        reports: reports.into_iter().zip(ids).collect(),
+    };
+    let grants = Grants::new([organization], []);
+    for (from, count) in [(2_001, 2_000), (2_000, 2_001)] {
+        for branch_id in [None, Some(branch)] {
+            let filter = ListFilter {
+                branch_id,
+                published_from: Some(at(from)),
+                ..ListFilter::default()
+            };
+            let listed = walk(&land.db, &grants, &filter, 100).await;
+            assert_eq!(listed.len(), count);
+            assert!(
+                listed == expected(&land, &grants, &filter),
+                "others, or in another order"
+            );
+        }
+    }
+}
