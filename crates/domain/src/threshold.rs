@@ -1,8 +1,8 @@
-//! Device values to statuses: an organisation's bounds decide, the device does not (MEA-12).
+//! Device values to statuses: an organization's bounds decide, the device does not (MEA-12).
 
 use rust_decimal::Decimal;
 
-/// An organisation's bounds for one measurement point, in the point's unit. Bounds are inclusive; of a range with one
+/// An organization's bounds for one measurement point, in the point's unit. Bounds are inclusive; of a range with one
 /// bound the other side is open. Signed values (`SLIP_*`) have bounds on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -56,7 +56,7 @@ impl PointStatus {
     }
 }
 
-/// The status of `value` under an organisation's bounds; `None` when the organisation has none for the point.
+/// The status of `value` under an organization's bounds; `None` when the organization has none for the point.
 ///
 /// Where both borderline bounds are missing there is no borderline range, not one without end: a value that is not good is
 /// then out of limit. The same holds of the good range.
